@@ -1,0 +1,1 @@
+"""CPU target of the tile compiler: readable C, packed matrix kernels, a thread pool."""

@@ -1,0 +1,1 @@
+"""The tile language: tracing, jit, cache, profiler and the command line."""

@@ -1,0 +1,1 @@
+"""The tile IR: types, layouts, text format, verifier, diagnostics, plugin contracts, oracle."""

@@ -1,0 +1,6 @@
+"""The metal target. It is planned: the name is taken, a code generator is not there yet."""
+
+from tile_metal._version import __version__
+from tile_metal.manifest import MANIFEST
+
+__all__ = ["MANIFEST", "__version__"]
