@@ -1,0 +1,189 @@
+"""What planning makes explicit: roles, channels between them, asynchronous issue and settlement,
+synchronization.
+
+A channel is a bounded FIFO of slots between a producer end and a consumer end. Each end keeps its
+own cursor, which runs on across loops and tiles. An asynchronous operation completes into a channel
+(commit by its engine) or into a token, never both; its effects last until then.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from tile_ir.core import Region, Stage
+from tile_ir.expr import Expr, Var
+from tile_ir.opdef import READ, WRITE, Body, Stmt, attr, binds, op, operand, region
+
+LATE = frozenset({Stage.SCHEDULED, Stage.SIMT})
+SCHEDULED = frozenset({Stage.SCHEDULED})
+
+
+@dataclass(frozen=True, slots=True)
+class End:
+    """One end of a channel: a role's warps arriving `arrivals` times per slot, or an engine that
+    completes by itself.
+
+    Text: `role compute arrivals 4`, `role compute arrivals 1 per group`, `engine copy`.
+    """
+
+    kind: str
+    name: str
+    arrivals: int = 0
+    per_group: bool = False
+
+
+@op(
+    "channel",
+    syntax="channel $name: ring($depth) carries ($carries) from $producer to $consumer",
+    stages=SCHEDULED,
+)
+class Channel(Stmt):
+    """Declare a channel; `carries` names the buffers whose slots it guards (none: pure tokens).
+
+    `filled` slots are committed at the start. `bytes` is what one filling brings when an engine
+    counts bytes.
+    """
+
+    name: str = attr()
+    depth: int = attr()
+    carries: tuple[str, ...] = attr()
+    producer: End = attr()
+    consumer: End = attr()
+    scope: str = attr("block")
+    filled: int = attr(0)
+    bytes: int = attr(0)
+
+
+@op("role", syntax="role $name $body", stages=SCHEDULED)
+class Role(Stmt):
+    """Warps with their own copy of the control flow; `groups` of them run it on slices of tile axis
+    `axis`.
+
+    `group` binds the group's index. `elect` lets one thread per warp run it. `registers` is the
+    per-thread limit (0: none).
+    """
+
+    name: str = attr()
+    warps: int = attr(0)
+    groups: int = attr(1)
+    axis: str = attr("")
+    elect: int = attr(0)
+    registers: int = attr(0)
+    group: Var | None = binds(None)
+    body: Body = region()
+
+
+@op("acquire", syntax="acquire $channel", stages=SCHEDULED)
+class Acquire(Stmt):
+    """Producer: wait for a free slot; it becomes the current one, contents undefined."""
+
+    channel: str = attr()
+
+
+@op("commit", syntax="commit $channel", stages=SCHEDULED)
+class Commit(Stmt):
+    """Producer: hand the current slot over, once the operations issued into it are complete."""
+
+    channel: str = attr()
+
+
+@op("wait", syntax="wait $channel", stages=SCHEDULED)
+class Wait(Stmt):
+    """Consumer: wait for the next filled slot; it becomes the current one."""
+
+    channel: str = attr()
+
+
+@op("release", syntax="release $channel", stages=SCHEDULED)
+class Release(Stmt):
+    """Consumer: give back the oldest slot not yet released."""
+
+    channel: str = attr()
+
+
+@op("issue", syntax="issue $engine $body", stages=SCHEDULED)
+class Issue(Stmt):
+    """Start the one statement in `body` on an engine; its effects last until settled, or until
+    `onto` is committed.
+
+    Example: `issue copy onto = ab { copy A[0 : +64] -> A_s@ab[:] }`.
+    """
+
+    engine: str = attr()
+    onto: str = attr("")
+    body: Body = region()
+
+
+@op("group", syntax="group $engine -> $token", stages=SCHEDULED)
+class Group(Stmt):
+    """Close the operations issued on `engine` since the last group and name them."""
+
+    engine: str = attr()
+    token: str = attr()
+
+
+@op("settle", syntax="settle $token", stages=SCHEDULED)
+class Settle(Stmt):
+    """Wait for a group and all older ones of its engine; `back` names an earlier group of that name
+    (0 is the last).
+
+    With `read` only the sources are done with (they may be overwritten); the results are not yet
+    visible.
+    """
+
+    token: str = attr()
+    back: int = attr(0)
+    read: bool = attr(False)
+
+
+@op("settle_count", syntax="settle_count $engine <= $pending", stages=LATE)
+class SettleCount(Stmt):
+    """Wait until at most `pending` groups of the engine are unfinished."""
+
+    engine: str = attr()
+    pending: int = attr()
+    read: bool = attr(False)
+
+
+@op("sync", syntax="sync $scope", stages=LATE)
+class Sync(Stmt):
+    """Barrier of the threads of a `group`, `role` or `block`; orders their memory accesses."""
+
+    scope: str = attr("block")
+
+
+@op("fence", syntax="fence $before -> $after", stages=LATE)
+class Fence(Stmt):
+    """Order this thread's accesses through one proxy before later ones through another. Example:
+    `fence generic -> async`."""
+
+    before: str = attr("generic")
+    after: str = attr("async")
+
+
+@op("convert", syntax="convert $src -> $dst", stages=SCHEDULED)
+class Convert(Stmt):
+    """Copy between layouts of one tile: `by` renaming registers, shuffles, or through shared
+    memory."""
+
+    src: Region = operand(READ)
+    dst: Region = operand(WRITE)
+    by: str = attr("shared")
+
+
+@op("atom", syntax="atom $name $a, $b -> $c", stages=LATE)
+class Atom(Stmt):
+    """One matrix instruction or micro-kernel of the target description: c (+)= a @ b over the
+    regions' extents.
+
+    Where `init` holds c's old contents are not read. Operand order follows the logical axes a[m,
+    k], b[k, n], c[m, n]; `transpose_a`, `transpose_b` say that a region is stored [k, m], [n, k].
+    """
+
+    name: str = attr()
+    a: Region = operand(READ)
+    b: Region = operand(READ)
+    c: Region = operand(READ | WRITE)
+    init: Expr | None = operand(READ, None)
+    transpose_a: bool = attr(False)
+    transpose_b: bool = attr(False)
