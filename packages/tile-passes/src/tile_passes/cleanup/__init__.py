@@ -1,0 +1,1 @@
+"""Removing what no result depends on."""

@@ -1,0 +1,111 @@
+"""`tile-opt`: run passes over IR text from the command line, the way every pass can be tested from
+a ten-line file."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from tile_ir.core import Module
+from tile_ir.diag import InternalError, TileError
+from tile_ir.plugin import load
+from tile_ir.target import TargetSpec, find_spec, load_spec, parse_target
+from tile_ir.text import parse_module, print_function, print_module
+from tile_ir.verify import check
+from tile_passes.base import PassContext, State
+from tile_passes.manager import Outcome, run_pipeline
+from tile_passes.pipeline import Pipeline, Step, parse_pipeline
+from tile_passes.registry import known_passes
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+GENERIC = TargetSpec(name="generic", arch="generic", family="gpu")
+"""What passes see when no target is named: nothing but threads and memory."""
+
+
+def _target(text: str | None) -> TargetSpec:
+    if text is None:
+        return GENERIC
+    if text.endswith((".yaml", ".yml")):
+        return load_spec(Path(text))
+    request = parse_target(text)
+    return find_spec(load("tile.targets", request.name), request)
+
+
+def _parser() -> argparse.ArgumentParser:
+    made = argparse.ArgumentParser(prog="tile-opt", description="Run passes over IR text.")
+    made.add_argument("file", help="a file of IR text, or - for standard input")
+    made.add_argument("-p", "--pipeline", default="", help='as in "bounds, simplify"')
+    made.add_argument("--target", help="a target as in 'cpu -arch=NAME', or a description's file")
+    made.add_argument("--verify-each", action=argparse.BooleanOptionalAction, default=True)
+    made.add_argument("--print-after-all", action="store_true", help="print after each change")
+    made.add_argument("--timing", action="store_true", help="print milliseconds per pass")
+    made.add_argument("--list", action="store_true", help="list the passes and stop")
+    return made
+
+
+def optimize(
+    text: str, pipeline: str, target: str | None = None, *, file: str = "<tile-ir>"
+) -> str:
+    """Parse IR text, run a pipeline over every function, and print the result.
+
+    Raises:
+        TileError: the text or the pipeline is malformed, or a pass refuses the program.
+    """
+    passes = parse_pipeline(pipeline, known_passes())
+    module = parse_module(text, file=file)
+    check(module)
+    cx = PassContext(target=_target(target))
+    made = (run_pipeline(passes, State(function=fn), cx).state.function for fn in module.functions)
+    return print_module(Module(functions=tuple(made)))
+
+
+def _report(outcome: Outcome) -> str:
+    rows = (
+        f"{t.seconds * 1e3:8.2f} ms  verify {t.verify_seconds * 1e3:6.2f} ms  {t.name}"
+        for t in outcome.timings
+    )
+    return "\n".join(rows)
+
+
+def _print_change(step: Step, before: State, after: State) -> None:
+    if after.function is not before.function:
+        print(f"// after {step}\n{print_function(after.function)}\n", file=sys.stderr)
+
+
+def _run(args: argparse.Namespace) -> None:
+    passes = known_passes()
+    if args.list:
+        for name, found in passes.items():
+            print(f"{name:20} {found.phase:9} {found.doc.strip().splitlines()[0]}")
+        return
+    pipeline: Pipeline = parse_pipeline(args.pipeline, passes)
+    source = sys.stdin.read() if args.file == "-" else Path(args.file).read_text(encoding="utf-8")
+    module = parse_module(source, file=args.file)
+    check(module)
+    cx = PassContext(target=_target(args.target))
+    observer = _print_change if args.print_after_all else None
+    functions = []
+    for fn in module.functions:
+        outcome = run_pipeline(
+            pipeline, State(function=fn), cx, verify_each=args.verify_each, observer=observer
+        )
+        functions.append(outcome.state.function)
+        if args.timing:
+            print(_report(outcome), file=sys.stderr)
+    print(print_module(replace(module, functions=tuple(functions))))
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Entry point of `tile-opt`; returns 1 after printing the diagnostics of an error."""
+    args = _parser().parse_args(argv)
+    try:
+        _run(args)
+    except (TileError, InternalError, OSError) as error:
+        print(error, file=sys.stderr)
+        return 1
+    return 0

@@ -1,0 +1,1 @@
+"""Planning: passes that read a tile program and write only decisions."""

@@ -1,0 +1,92 @@
+"""Every pass by name: ours from a lazy table, third parties' from entry points, each put where it
+asks to run."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import TYPE_CHECKING
+
+from tile_ir.diag import TileError
+from tile_ir.plugin import discover, load, resolve
+from tile_passes.base import PHASES, Pass
+from tile_passes.pipeline import Pipeline, Step
+
+if TYPE_CHECKING:
+    from tile_ir.plugin import PassManifest
+
+BUILTIN: dict[str, str] = {
+    "bounds": "tile_passes.legalize.bounds:PASS",
+    "init-gemm": "tile_passes.legalize.init_gemm:PASS",
+    "mask-init": "tile_passes.legalize.mask_init:PASS",
+    "reciprocal": "tile_passes.legalize.reciprocal:PASS",
+    "simplify": "tile_passes.legalize.simplify:PASS",
+    "dead-buffers": "tile_passes.cleanup.dead_buffers:PASS",
+}
+"""Our passes: name -> "module:ATTRIBUTE", imported when first asked for."""
+
+
+@cache
+def builtin(name: str) -> Pass:
+    """Our pass of that name.
+
+    Raises:
+        TileError: E0602 when there is none.
+    """
+    if name not in BUILTIN:
+        raise TileError(
+            "E0602", f"no pass named '{name}'", notes=(f"known: {', '.join(sorted(BUILTIN))}",)
+        )
+    found: Pass = resolve(BUILTIN[name])
+    return found
+
+
+def known_passes() -> dict[str, Pass]:
+    """Every pass that can be named in a pipeline's text, third parties' included."""
+    third = {e.name: _made(load("tile.passes", e.name)) for e in discover("tile.passes")}
+    return {name: builtin(name) for name in BUILTIN} | third
+
+
+def with_third_party(pipeline: Pipeline, target: str) -> Pipeline:
+    """The pipeline with every installed third-party pass for `target` where its manifest asks.
+
+    Raises:
+        PluginError: a plugin of the group `tile.passes` is broken; it names the distribution.
+        TileError: E0604 when no place satisfies a manifest's `before` and `after`.
+    """
+    for entry in discover("tile.passes"):
+        manifest = load("tile.passes", entry.name)
+        if not manifest.targets or target in manifest.targets:
+            pipeline = place(pipeline, manifest)
+    return pipeline
+
+
+def _made(manifest: PassManifest) -> Pass:
+    made: Pass = resolve(manifest.factory)()
+    return made
+
+
+def place(pipeline: Pipeline, manifest: PassManifest) -> Pipeline:
+    """Insert a manifest's pass: after all it names in `after`, before all in `before`, else at its
+    phase's end.
+
+    Names that this pipeline does not hold put no constraint, so that one manifest serves many
+    targets.
+    """
+    names = pipeline.names
+    first = max((names.index(n) + 1 for n in manifest.after if n in names), default=0)
+    last = min((names.index(n) for n in manifest.before if n in names), default=len(names))
+    phase = PHASES.index(manifest.phase)
+    order = [PHASES.index(s.run.phase) for s in pipeline.steps]
+    first = max(first, sum(p < phase for p in order))
+    last = min(last, sum(p <= phase for p in order))
+    if first > last:
+        raise TileError(
+            "E0604",
+            f"no place for pass '{manifest.name}': after {', '.join(manifest.after) or 'nothing'}"
+            f" and before {', '.join(manifest.before) or 'nothing'} in phase '{manifest.phase}'",
+            notes=(f"the pipeline is {pipeline}",),
+            help="relax `before` or `after` in the plugin's manifest",
+        )
+    at = first if manifest.after and not manifest.before else last
+    steps = (*pipeline.steps[:at], Step(_made(manifest)), *pipeline.steps[at:])
+    return Pipeline(steps)
