@@ -1,1 +1,74 @@
-"""The tile IR: types, layouts, text format, verifier, diagnostics, plugin contracts, oracle."""
+"""The tile IR: what a program is. Text, verifier, layouts, targets and the oracle are subpackages.
+
+`build` makes expressions, `ops` holds the statements, `text` prints and parses, `verify` checks,
+`interp` runs (needs numpy), `layout`, `target`, `plugin` and `testing` are what their names say.
+"""
+
+from tile_ir._version import __version__
+from tile_ir.core import (
+    SCOPES,
+    Buffer,
+    Function,
+    Module,
+    Param,
+    Range,
+    Region,
+    Stage,
+)
+from tile_ir.diag import Diagnostic, InternalError, Severity, Span, TileError
+from tile_ir.expr import (
+    Binary,
+    Bitcast,
+    Broadcast,
+    Call,
+    Cast,
+    Const,
+    Expr,
+    Load,
+    Ramp,
+    Select,
+    Slot,
+    Unary,
+    Var,
+)
+from tile_ir.opdef import OPS, Access, Body, Effect, OpDef, Stmt
+from tile_ir.types import ALL_DTYPES, DType, dtype
+
+__all__ = [
+    "ALL_DTYPES",
+    "OPS",
+    "SCOPES",
+    "Access",
+    "Binary",
+    "Bitcast",
+    "Body",
+    "Broadcast",
+    "Buffer",
+    "Call",
+    "Cast",
+    "Const",
+    "DType",
+    "Diagnostic",
+    "Effect",
+    "Expr",
+    "Function",
+    "InternalError",
+    "Load",
+    "Module",
+    "OpDef",
+    "Param",
+    "Ramp",
+    "Range",
+    "Region",
+    "Select",
+    "Severity",
+    "Slot",
+    "Span",
+    "Stage",
+    "Stmt",
+    "TileError",
+    "Unary",
+    "Var",
+    "__version__",
+    "dtype",
+]

@@ -4,15 +4,11 @@ asks to run."""
 from __future__ import annotations
 
 from functools import cache
-from typing import TYPE_CHECKING
 
 from tile_ir.diag import TileError
-from tile_ir.plugin import discover, load, resolve
+from tile_ir.plugin import PassManifest, load_all, resolve
 from tile_passes.base import PHASES, Pass
 from tile_passes.pipeline import Pipeline, Step
-
-if TYPE_CHECKING:
-    from tile_ir.plugin import PassManifest
 
 BUILTIN: dict[str, str] = {
     "bounds": "tile_passes.legalize.bounds:PASS",
@@ -41,20 +37,26 @@ def builtin(name: str) -> Pass:
 
 
 def known_passes() -> dict[str, Pass]:
-    """Every pass that can be named in a pipeline's text, third parties' included."""
-    third = {e.name: _made(load("tile.passes", e.name)) for e in discover("tile.passes")}
+    """Every pass that can be named in a pipeline's text, third parties' included.
+
+    A plugin that is broken is left out: naming its pass is then an error like any unknown name.
+    """
+    manifests, _ = load_all("tile.passes")
+    third = {m.name: _made(m) for m in manifests if isinstance(m, PassManifest)}
     return {name: builtin(name) for name in BUILTIN} | third
 
 
 def with_third_party(pipeline: Pipeline, target: str) -> Pipeline:
     """The pipeline with every installed third-party pass for `target` where its manifest asks.
 
+    A stranger's broken plugin stops nobody's compile; `tile doctor` reports it.
+
     Raises:
-        PluginError: a plugin of the group `tile.passes` is broken; it names the distribution.
         TileError: E0604 when no place satisfies a manifest's `before` and `after`.
     """
-    for entry in discover("tile.passes"):
-        manifest = load("tile.passes", entry.name)
+    manifests, _ = load_all("tile.passes")
+    for manifest in manifests:
+        assert isinstance(manifest, PassManifest)
         if not manifest.targets or target in manifest.targets:
             pipeline = place(pipeline, manifest)
     return pipeline

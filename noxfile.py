@@ -1,0 +1,149 @@
+"""Every check of the workspace, as sessions computed from packages/*/pyproject.toml.
+
+A new package under packages/ is tested, type-checked, built and tried alone without an edit here.
+Sessions use plain venv and share nothing, so `pip install nox` is all that a machine needs.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+from pathlib import Path
+
+import nox
+from nox.project import dependency_groups, load_toml
+
+nox.needs_version = ">=2025.2.9"
+nox.options.default_venv_backend = "venv"
+nox.options.error_on_external_run = True
+nox.options.sessions = ["lint", "types", "imports", "tests"]
+
+ROOT = Path(__file__).parent
+WORKSPACE = load_toml("pyproject.toml")
+PACKAGES: dict[str, Path] = {
+    load_toml(str(file))["project"]["name"]: file.parent
+    for file in sorted(ROOT.glob("packages/*/pyproject.toml"))
+}
+TOY_PASS = "tests/plugins/tile-toy-pass"
+QUICKSTART = ("tile-ir", "tile-passes", "tile-cpu", "tile-frontend")
+REQUIREMENT = re.compile(r"([A-Za-z0-9._-]+)(?:\[([^\]]*)\])?\s*(.*)")
+
+
+def requirements(package: str, *extras: str) -> list[str]:
+    """Return what a package declares, with the named extras."""
+    project = load_toml(str(PACKAGES[package] / "pyproject.toml"))["project"]
+    optional = project.get("optional-dependencies", {})
+    return [*project["dependencies"], *(r for extra in extras for r in optional.get(extra, ()))]
+
+
+def closure(package: str, *extras: str) -> set[str]:
+    """Return the package and the siblings that it declares, directly or not."""
+    found = {package}
+    for requirement in requirements(package, *extras):
+        name, _, _ = REQUIREMENT.fullmatch(requirement).groups()  # type: ignore[union-attr]
+        if name in PACKAGES and name != package:
+            found |= closure(name)
+    return found
+
+
+def install_all(session: nox.Session, *more: str) -> None:
+    """Install every package editable, with what the oracle needs and the tools named by `more`."""
+    oracle = (r for r in requirements("tile-ir", "oracle") if not r.startswith("tile-"))
+    session.install(*(f"--editable={path}" for path in PACKAGES.values()), *oracle, *more)
+
+
+def build_wheels(session: nox.Session, packages: set[str], folder: Path) -> list[Path]:
+    """Build the packages' wheels into an empty folder and return them in the packages' order."""
+    shutil.rmtree(folder, ignore_errors=True)
+    paths = [str(PACKAGES[name]) for name in sorted(packages)]
+    session.run("pip", "wheel", "--quiet", "--no-deps", "--wheel-dir", str(folder), *paths)
+    return sorted(folder.glob("*.whl"))
+
+
+def compiler_extra() -> str:
+    """Return the extra of tile-cpu that brings a C compiler, if this machine has none."""
+    known = (os.environ.get("CC"), "gcc", "clang")
+    has_one = any(name and shutil.which(name) for name in known)
+    return "" if has_one else "[toolchain]"
+
+
+@nox.session(tags=["fast"])
+def lint(session: nox.Session) -> None:
+    """Rules and formatting."""
+    session.install(*dependency_groups(WORKSPACE, "lint"))
+    session.run("ruff", "check", ".")
+    session.run("ruff", "format", "--check", ".")
+
+
+@nox.session(tags=["fast"])
+def types(session: nox.Session) -> None:
+    """The sources of all packages, checked strictly and against each other."""
+    install_all(session, *dependency_groups(WORKSPACE, "types"))
+    session.run("mypy", *(str(path / "src") for path in PACKAGES.values()), "noxfile.py")
+
+
+@nox.session(tags=["fast"])
+def imports(session: nox.Session) -> None:
+    """The direction of dependencies, as written in pyproject.toml."""
+    install_all(session, *dependency_groups(WORKSPACE, "imports"))
+    session.run("lint-imports")
+
+
+@nox.session
+def tests(session: nox.Session) -> None:
+    """Every test that needs no accelerator, with a third-party plugin installed."""
+    install_all(session, *dependency_groups(WORKSPACE, "test"), f"./{TOY_PASS}")
+    session.run("pytest", "-n", "2", *(session.posargs or ("-m", "not gpu")))
+
+
+@nox.session
+def quickstart(session: nox.Session) -> None:
+    """What a new user does: install four packages, run one kernel on this CPU."""
+    extras = {"tile-cpu": compiler_extra()}
+    session.install(*(f"{PACKAGES[name]}{extras.get(name, '')}" for name in QUICKSTART))
+    session.run("python", "examples/quickstart.py", *session.posargs)
+
+
+@nox.session
+@nox.parametrize("package", list(PACKAGES), ids=list(PACKAGES))
+def isolated(session: nox.Session, package: str) -> None:
+    """One package from its wheel, with what it declares and nothing else."""
+    wheels = build_wheels(session, closure(package, "test"), Path(session.create_tmp()) / "wheels")
+    tested = f"{package.replace('-', '_')}-"
+    session.install(*(f"{w}[test]" if w.name.startswith(tested) else str(w) for w in wheels))
+    session.run("pip", "check")
+    tests_of = PACKAGES[package] / "tests"
+    session.run("pytest", "-q", "-m", "not gpu", str(tests_of), *session.posargs)
+
+
+@nox.session
+def wheels(session: nox.Session) -> None:
+    """Build every wheel into dist/ and check what is in it."""
+    session.install(*dependency_groups(WORKSPACE, "test"))
+    build_wheels(session, set(PACKAGES), ROOT / "dist")
+    session.run("pytest", "-q", "tests/packaging/test_wheels.py")
+
+
+@nox.session
+def minimums(session: nox.Session) -> None:
+    """Every test on the oldest releases that the packages claim to work with."""
+    declared = {
+        requirement
+        for package in PACKAGES
+        for requirement in requirements(package, "oracle", "testing")
+    }
+    pins = Path(session.create_tmp()) / "minimums.txt"
+    pins.write_text("\n".join(sorted(oldest(declared))) + "\n")
+    install_all(session, *dependency_groups(WORKSPACE, "test"), f"--constraint={pins}")
+    session.run("pytest", "-n", "2", "-m", "not gpu", *session.posargs)
+
+
+def oldest(declared: set[str]) -> set[str]:
+    """Return each lower bound of a requirement on a stranger as an exact pin."""
+    parsed = (REQUIREMENT.fullmatch(requirement) for requirement in declared)
+    return {
+        f"{match[1]}=={match[3].removeprefix('>=')}"
+        for match in parsed
+        if match and match[1] not in PACKAGES and match[3].startswith(">=")
+    }

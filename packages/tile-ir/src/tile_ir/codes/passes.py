@@ -1,0 +1,30 @@
+"""Codes of the pass manager, pipelines and the legalize phase."""
+
+CODES: dict[str, tuple[str, str]] = {
+    "E0601": (
+        "not a pipeline",
+        "A pipeline's text is phases of passes: `legalize: bounds, simplify; lower: lower-tiles`."
+        " The labels may be left out; options stand in braces: `name{key=value}`.",
+    ),
+    "E0602": (
+        "no such pass",
+        "The name is neither one of ours nor of an installed plugin. `tile-opt --list x` shows"
+        " every name; a plugin that is installed but broken is shown by `tile doctor`.",
+    ),
+    "E0603": (
+        "a pass outside its phase",
+        "Phases run in the order legalize, plan, expand, lower, and a pass belongs to one of them."
+        " Anchor the pass at one of its own phase.",
+    ),
+    "E0604": (
+        "no place for a plugin's pass",
+        "The manifest asks to run after one pass and before another, and in this pipeline the"
+        " first comes later than the second. Relax `before` or `after` in the manifest.",
+    ),
+    "E0611": (
+        "always outside of a buffer",
+        "The access is outside whenever it is reached, so it would never do anything (or, in"
+        " shared and register tiles, which are not guarded, corrupt memory). Check the index, or"
+        " the shape that the buffer was declared with.",
+    ),
+}
