@@ -6,8 +6,9 @@ CODES: dict[str, tuple[str, str]] = {
         "The literal does not fit in its type. Use a wider type, or a literal in range.",
     ),
     "E0241": (
-        "fraction given to an integer type",
-        "An integer type has no value with a fraction. Round the number, or cast it at run time.",
+        "literal of the wrong kind",
+        "A literal is one bool, integer or float; an integer type has no value with a fraction. "
+        "Round the number, or cast it at run time.",
     ),
     "E0242": (
         "cast changes the number of lanes",
