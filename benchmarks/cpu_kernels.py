@@ -123,10 +123,9 @@ def attention(Q, K, V, causal=True, block_M=128, block_N=128):
             T.clear(score)
             T.gemm(Q_s, K_s, score, transpose_B=True)
             for r, q in T.Parallel(block_M, block_N):
-                visible = j * block_N + q < S
-                if causal:
-                    visible = T.And(visible, bm * block_M + r >= j * block_N + q)
-                score[r, q] = T.if_then_else(visible, score[r, q], -T.infinity(T.float32))
+                column = j * block_N + q
+                last = T.min(S, bm * block_M + r + 1) if causal else S
+                score[r, q] = T.if_then_else(column < last, score[r, q], -T.infinity(T.float32))
             T.copy(top, old)
             T.reduce_max(score, top, dim=1, clear=False)
             for r in T.Parallel(block_M):

@@ -23,7 +23,7 @@ class Names:
 
     @staticmethod
     def of(fn: Function) -> Names:
-        """The names of a function: parameters, dimensions, buffers and bound variables are taken."""
+        """The names of a function; its parameters, dimensions, buffers and variables are taken."""
         taken = {p.name for p in fn.params} | {d.name for d in fn.dims} | set(declared(fn))
         for stmt in walk(fn.body):
             taken.update(v.name for v in bound_vars(stmt))

@@ -80,11 +80,14 @@ def _order(e: Expr) -> tuple[str, ...]:
 
 
 def to_expr(e: Linear, dtype: DType = i32) -> Expr:
-    """The sum as an expression, in a canonical readable order: terms by text, constant last."""
+    """The sum as an expression of `dtype`, in a canonical readable order: terms by text, constant
+    last."""
     parts = sorted(e.terms.items(), key=lambda t: (t[1] < 0, *_order(t[0])))
     out: Expr | None = None
     for atom, c in parts:
         size = abs(c)
+        if atom.dtype is not dtype:  # a widening cast was looked through on the way in
+            atom = Cast(atom, dtype)
         term = atom if size == 1 else Binary("mul", atom, Const(size, dtype), dtype)
         if out is None:
             out = term if c > 0 else Unary("neg", term, dtype)

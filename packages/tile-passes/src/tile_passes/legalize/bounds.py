@@ -36,13 +36,15 @@ from typing import TYPE_CHECKING
 from tile_ir import build as b
 from tile_ir.core import Buffer, Function, Region
 from tile_ir.diag import Span, TileError
-from tile_ir.expr import Binary, Const, Expr, Load, Select
-from tile_ir.opdef import Stmt, opdef
+from tile_ir.expr import Binary, Const, Expr, Load, Select, loads
+from tile_ir.opdef import Body, Stmt, opdef
 from tile_ir.ops import Atomic, AtomicTile, Copy, Fill, Store
 from tile_ir.rewrite import declared, map_exprs, replace, with_body
 from tile_passes.analysis.context import FactWalk
 from tile_passes.analysis.facts import Facts
 from tile_passes.base import Pass, PassContext
+from tile_passes.legalize.lanes import ends, store_by_lane, vector_outside
+from tile_passes.naming import Names
 
 if TYPE_CHECKING:
     from tile_passes.plan.model import Plan
@@ -54,8 +56,24 @@ class _Guard:
 
     buffers: dict[str, Buffer]
     walk: FactWalk
+    names: Names
 
-    def visit(self, stmt: Stmt, facts: Facts) -> Stmt | None:
+    def visit(self, stmt: Stmt, facts: Facts) -> Stmt | Body | None:
+        if isinstance(stmt, Store) and self._vector_may_leave(stmt, facts):
+            return store_by_lane(stmt, self.names)  # each part is visited in its turn
+        return self._guarded(stmt, facts)
+
+    def _vector_may_leave(self, s: Store, facts: Facts) -> bool:
+        if not s.indices or s.indices[-1].dtype.lanes == 1:
+            return False
+        reads = [ld for ld in loads(s.value) if ld.dtype.lanes > 1]
+        places = [(s.buffer, s.indices), *((ld.buffer, ld.indices) for ld in reads)]
+        return any(
+            self.buffers[name].scope == "global" and self._doubts(name, indices, facts)
+            for name, indices in places
+        )
+
+    def _guarded(self, stmt: Stmt, facts: Facts) -> Stmt:
         made = map_exprs(stmt, lambda e: self.expr(e, facts, stmt.span))
         self._refuse_outside(made, facts)
         if isinstance(made, (Copy, Fill, AtomicTile, Store, Atomic)) and made.clip:
@@ -80,7 +98,8 @@ class _Guard:
         conds = [
             cond
             for index, extent in zip(indices, self.buffers[name].shape, strict=True)
-            for cond in (b.ge(index, 0), b.lt(index, extent))
+            for end in ends(index)
+            for cond in (b.ge(end, 0), b.lt(end, extent))
         ]
         return [cond for cond in conds if facts.prove(cond) is not True]
 
@@ -115,6 +134,8 @@ class _Guard:
         doubts = self._doubts(e.buffer, e.indices, facts)
         if not doubts:
             return e
+        if e.dtype.lanes > 1:
+            raise vector_outside(e.buffer, span)
         cond = doubts[0]
         for more in doubts[1:]:
             cond = b.land(cond, more)
@@ -134,7 +155,10 @@ class _Guard:
     def _refuse_point(
         self, name: str, indices: tuple[Expr, ...], facts: Facts, span: Span | None
     ) -> None:
-        for axis, (index, extent) in enumerate(zip(indices, self.buffers[name].shape, strict=True)):
+        buffer = self.buffers[name]
+        for axis, (index, extent) in enumerate(zip(indices, buffer.shape, strict=True)):
+            if buffer.scope == "global" and not facts.linear(index).is_const():
+                continue  # guarded below: at one size of many it may be outside on every path
             outside = facts.prove(b.ge(index, extent)) or facts.prove(b.lt(index, 0))
             if outside and not facts.contradictory():
                 raise _outside(name, axis, f"index {index}", extent, span)
@@ -144,6 +168,8 @@ class _Guard:
         for axis, (r, n) in enumerate(zip(region.ranges, buffer.shape, strict=True)):
             end = b.add(r.start, r.extent)
             if buffer.scope == "global":
+                if not facts.linear(r.start).is_const():
+                    continue
                 outside = facts.prove(b.ge(r.start, n)) or facts.prove(b.le(end, 0))
                 outside = outside and facts.prove(b.gt(r.extent, 0))
             else:  # never guarded, so no part of it may leave
@@ -174,7 +200,7 @@ def bounds(fn: Function, cx: PassContext, plan: Plan) -> Function:
         TileError: E0611 for an access that is outside whenever it is reached.
     """
     walk = FactWalk.of(fn)
-    guard = _Guard(declared(fn), walk)
+    guard = _Guard(declared(fn), walk, Names.of(fn))
     return with_body(fn, walk.rewrite(fn.body, Facts.of_dims(fn.dims), guard.visit))
 
 

@@ -128,8 +128,9 @@ class _Rewriter:
         made = _overwriting(out[use], buffer)
         if made is None:
             return
-        out[use] = made
-        out[at : at + 1] = _when_empty(made, fill, facts)
+        # What is kept goes to the loop: its bounds may be declared after the fill.
+        out[use : use + 1] = [*_when_empty(made, fill, facts), made]
+        del out[at]
 
 
 def _when_empty(loop: Stmt, fill: Fill, facts: Facts) -> list[Stmt]:
