@@ -5,7 +5,8 @@ It is the loop nest that generated kernels should have, built from the package's
 and the peer's runs alternate within one process and medians are compared, because other work on the
 machine moves both alike. Usage:
 
-    env -u OPENBLAS_CORETYPE -u OPENBLAS_L2_SIZE python benchmarks/scratch/cpu_gemm.py [f32|bf16|f16 ...] [--size N ...]
+    env -u OPENBLAS_CORETYPE -u OPENBLAS_L2_SIZE python benchmarks/scratch/cpu_gemm.py [f32|bf16|f16
+    ...] [--size N ...]
 """
 
 from __future__ import annotations
@@ -83,12 +84,12 @@ def build(kind, out_kind, bm, bn, bk, chunks, spec, threads):
     lda = bk // group + lanes
     total = step.sum_type
     narrow = f"tile_{total}_to_{out_kind}x{lanes}(v)" if out_kind != total else "v"
-    words = dict(
-        a=kind, b=kind, c=out_kind, s=total, au=step.a_unit, bu=step.b_unit, L=lanes,
-        BM=bm, BN=bn, BK=bk, LDA=lda, LDC=bn + lanes, NR=atom.n, SLOT=bk // group * bn,
-        PANEL=bk // group * atom.n, CHUNKS=chunks, pack_a=names["a"], pack_b=names["b"],
-        narrow=narrow,
-    )  # fmt: skip
+    words = {
+        "a": kind, "b": kind, "c": out_kind, "s": total, "au": step.a_unit, "bu": step.b_unit,
+        "L": lanes, "BM": bm, "BN": bn, "BK": bk, "LDA": lda, "LDC": bn + lanes, "NR": atom.n,
+        "SLOT": bk // group * bn, "PANEL": bk // group * atom.n, "CHUNKS": chunks,
+        "pack_a": names["a"], "pack_b": names["b"], "narrow": narrow,
+    }  # fmt: skip
     body = KERNEL.format(**words)
     needs = atoms.atom_needs(atom, spec) | {names["a"], names["b"]}
     needs |= {f"{kind}_t", f"tile_store_{out_kind}x{lanes}", f"tile_store_first_{out_kind}x{lanes}"}
@@ -98,21 +99,26 @@ def build(kind, out_kind, bm, bn, bk, chunks, spec, threads):
     source = "\n".join((abi_text(), pieces_for(needs), kernel, body))
     found = toolchain.find_toolchain()
     out = Path(mkdtemp()) / "gemm.so"
-    Path("/tmp/gemm_last.c").write_text(source)
     built = toolchain.compile(source, out, flags_for(spec, found), found)
     return CpuKernel(out, "gemm", ("ptr",) * 3 + ("i64",) * 3, threads), built.seconds
 
 
-def alternate(ours, peer, seconds=2.0):
-    """Medians of both, one run of each in turn."""
-    ours(), peer()
-    mine, theirs = [], []
-    end = time.perf_counter() + seconds
-    while time.perf_counter() < end or len(mine) < 9:
-        for run, times in ((ours, mine), (peer, theirs)):
-            start = time.perf_counter()
+def alternate(ours, peer, clock, rounds=6, batch=5):
+    """Medians and minima of both, in turn by batches.
+
+    The pause before each batch lets the other one's idle threads stop spinning: OpenBLAS's and
+    OpenMP's do so for tens of milliseconds, on the core that the next run needs.
+    """
+    times = {ours: [], peer: []}
+    for _ in range(rounds):
+        for run in (ours, peer):
+            time.sleep(0.3)
             run()
-            times.append(time.perf_counter() - start)
+            for _ in range(batch):
+                start = clock()
+                run()
+                times[run].append(clock() - start)
+    mine, theirs = times[ours], times[peer]
     return statistics.median(mine), statistics.median(theirs), min(mine), min(theirs)
 
 
@@ -139,7 +145,7 @@ def address(x):
     return x.ctypes.data if isinstance(x, np.ndarray) else x.data_ptr()
 
 
-def compare(kind, size, threads, blocks, spec, seconds):
+def compare(kind, size, threads, blocks, spec, rounds):
     bm, bn, bk, chunks = blocks
     out_kind = "bf16" if kind == "bf16" else "f32"
     kernel, _ = build(kind, out_kind, bm, bn, bk, chunks, spec, threads)
@@ -154,7 +160,9 @@ def compare(kind, size, threads, blocks, spec, seconds):
         peer = lambda: full(address(pa), address(pb), address(pc), size, size, size)  # noqa: E731
         want = a.astype(np.float32) @ b.astype(np.float32)
     ours = lambda: kernel(address(a), address(b), address(c), size, size, size)  # noqa: E731
-    t, p, tb, pb_ = alternate(ours, peer, seconds)
+    # On one thread the time that the processor gave us; other work on the machine does not count.
+    clock = time.process_time if threads == 1 else time.perf_counter
+    t, p, tb, pb_ = alternate(ours, peer, clock, rounds)
     if kind != "f16":
         peer()
     error = float(abs(c - want).max())
@@ -172,13 +180,13 @@ def main():
     parser.add_argument("--size", type=int, nargs="*", default=[1024, 2048])
     parser.add_argument("--threads", type=int, nargs="*", default=[1, 2])
     parser.add_argument("--blocks", type=int, nargs=4, default=[112, 512, 256, 4])
-    parser.add_argument("--seconds", type=float, default=2.0)
+    parser.add_argument("--rounds", type=int, default=6)
     given = parser.parse_args()
     spec = load(host.host_arch())
     for kind in given.kinds:
         for size in given.size:
             for threads in given.threads:
-                compare(kind, size, threads, tuple(given.blocks), spec, given.seconds)
+                compare(kind, size, threads, tuple(given.blocks), spec, given.rounds)
 
 
 if __name__ == "__main__":

@@ -167,7 +167,7 @@ def test_torch_dtypes_are_known_by_their_text(text, name):
         _torch_dtype("complex64"),
         _torch_dtype("qint8"),
     ],
-    ids=repr,
+    ids=lambda thing: getattr(thing, "name", None) or str(thing),
 )
 def test_what_is_no_type_is_refused(thing):
     with pytest.raises(TileError) as caught:

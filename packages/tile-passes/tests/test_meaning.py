@@ -6,9 +6,10 @@ must give the same results for the program before and after it.
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import pytest
 
-from tile_ir.core import Function
 from tile_ir.interp import run
 from tile_ir.testing.compare import assert_all_close
 from tile_ir.testing.conformance import PassConformance
@@ -21,6 +22,9 @@ from tile_passes.default import LEGALIZE, default_pipeline
 from tile_passes.pipeline import Step
 from tile_passes.plan.model import Plan
 from tile_passes.registry import builtin
+
+if TYPE_CHECKING:
+    from tile_ir.core import Function
 
 CX = PassContext(target=toy_spec("sync"))
 CHUNK = 50
@@ -65,7 +69,12 @@ def test_round_trip_and_meaning(chunk: int) -> None:
 
 
 class LegalizePass(PassConformance):
-    """Each pass alone over the corpus."""
+    """A pass alone over the corpus."""
+
+    __test__ = False
+
+    def __init_subclass__(cls) -> None:
+        cls.__test__ = True
 
     name = ""
     seeds = 0
@@ -77,15 +86,33 @@ class LegalizePass(PassConformance):
         return rewrite(function, CX, Plan())
 
 
-def _conformance(name: str) -> type[LegalizePass]:
-    title = "Test" + "".join(word.title() for word in name.split("-"))
-    return type(title, (LegalizePass,), {"name": name})
+class TestBounds(LegalizePass):
+    name = "bounds"
 
 
-for _name in LEGALIZE:
-    _made = _conformance(_name)
-    globals()[_made.__name__] = _made
-del _made, _name, LegalizePass
+class TestMaskInit(LegalizePass):
+    name = "mask-init"
+
+
+class TestInitGemm(LegalizePass):
+    name = "init-gemm"
+
+
+class TestReciprocal(LegalizePass):
+    name = "reciprocal"
+
+
+class TestSimplify(LegalizePass):
+    name = "simplify"
+
+
+class TestDeadBuffers(LegalizePass):
+    name = "dead-buffers"
+
+
+def test_every_pass_of_the_phase_has_its_class() -> None:
+    tested = {cls.name for cls in LegalizePass.__subclasses__()}
+    assert tested == set(LEGALIZE)
 
 
 def test_a_step_prints_its_options() -> None:

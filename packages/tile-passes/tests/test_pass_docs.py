@@ -12,16 +12,20 @@ from tile_passes.cli import optimize
 from tile_passes.registry import BUILTIN, builtin
 
 _EXAMPLE = re.compile(
-    r"^    before:\n(?P<before>(?:        .*\n|\s*\n)+)"
+    r"^(?:    pipeline: (?P<pipeline>.*)\n)?    before:\n(?P<before>(?:        .*\n|\s*\n)+)"
     r"    after:\n(?P<after>(?:        .*\n|\s*\n)+)",
     re.MULTILINE,
 )
 
 
-def examples(name: str) -> list[tuple[str, str]]:
+def examples(name: str) -> list[tuple[str, str, str]]:
     doc = builtin(name).doc
     return [
-        (textwrap.dedent(m["before"]).strip() + "\n", textwrap.dedent(m["after"]).strip())
+        (
+            m["pipeline"] or name,
+            textwrap.dedent(m["before"]).strip() + "\n",
+            textwrap.dedent(m["after"]).strip(),
+        )
         for m in _EXAMPLE.finditer(doc + "\n")
     ]
 
@@ -33,9 +37,9 @@ REWRITES = [name for name in BUILTIN if builtin(name).rewrite is not None]
 def test_the_example_of_the_docstring_holds(name: str) -> None:
     found = examples(name)
     assert found, f"pass {name} has no before/after example"
-    for before, after in found:
+    for pipeline, before, after in found:
         header = "" if before.startswith("tile.ir") else "tile.ir 1.0 tile\n"
-        got = optimize(header + before, name, str(toy_folder() / "async-toy.yaml"))
+        got = optimize(header + before, pipeline, str(toy_folder() / "async-toy.yaml"))
         assert got.split("\n", 1)[1].strip() == after
 
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
-from tile_passes.plan.model import Plan
+from tile_passes.decisions import Plan
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import cache
 
 from tile_passes.pipeline import Pipeline, Step
@@ -17,8 +18,46 @@ LEGALIZE = (
 )
 """The legalize phase, in order."""
 
+PLAN = (
+    "plan-tiles",
+    "plan-roles",  # engines and atoms first: what is asynchronous decides everything else
+    "plan-pipeline",
+    "plan-layout",
+    "plan-memory",  # after the depths of channels are known
+    "pins",  # last: by now every key that a pin can name has been decided
+)
+"""The plan phase of a target with thread blocks, in order."""
+
+EXPAND = (
+    "apply-layouts",  # first: the plan's names are those of the program as the user wrote it
+    "expand-pipeline",
+    "simplify",  # trip counts that are proved to suffice leave no branch around a pipeline
+    "insert-settles",
+    "simplify",
+    "warp-specialize",
+    "expand-tiles",
+    "insert-conversions",
+    "allocate-shared",
+    "insert-syncs",  # after offsets, which say what shares bytes
+    "check-protocol",
+)
+"""The expand phase of a target with thread blocks, in order."""
+
 
 @cache
 def default_pipeline() -> Pipeline:
     """Legalization alone; a target adds how it plans, expands and lowers."""
     return Pipeline(tuple(Step(builtin(name)) for name in LEGALIZE))
+
+
+@cache
+def device_pipeline() -> Pipeline:
+    """Legalization, planning and expansion for a target with thread blocks; it adds its lowering.
+
+    `simplify` is a pass of the legalize phase, used again here where expansion leaves conditions
+    that the facts decide.
+    """
+    again = replace(builtin("simplify"), phase="expand")
+    expand = (again if name == "simplify" else builtin(name) for name in EXPAND)
+    steps = (*default_pipeline().steps, *(Step(builtin(n)) for n in PLAN), *map(Step, expand))
+    return Pipeline(steps)

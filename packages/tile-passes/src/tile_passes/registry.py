@@ -17,6 +17,22 @@ BUILTIN: dict[str, str] = {
     "reciprocal": "tile_passes.legalize.reciprocal:PASS",
     "simplify": "tile_passes.legalize.simplify:PASS",
     "dead-buffers": "tile_passes.cleanup.dead_buffers:PASS",
+    "plan-tiles": "tile_passes.plan.plan_tiles:PASS",
+    "lower-threads": "tile_passes.lower.threads.lower_threads:PASS",
+    "plan-roles": "tile_passes.plan.plan_roles:PASS",
+    "plan-pipeline": "tile_passes.plan.plan_pipeline:PASS",
+    "plan-layout": "tile_passes.plan.plan_layout:PASS",
+    "plan-memory": "tile_passes.plan.plan_memory:PASS",
+    "pins": "tile_passes.plan.pins:PASS",
+    "apply-layouts": "tile_passes.expand.apply_layouts:PASS",
+    "expand-pipeline": "tile_passes.expand.expand_pipeline:PASS",
+    "insert-settles": "tile_passes.expand.insert_settles:PASS",
+    "warp-specialize": "tile_passes.expand.warp_specialize:PASS",
+    "expand-tiles": "tile_passes.expand.expand_tiles:PASS",
+    "insert-conversions": "tile_passes.expand.insert_conversions:PASS",
+    "allocate-shared": "tile_passes.expand.allocate_shared:PASS",
+    "insert-syncs": "tile_passes.expand.insert_syncs:PASS",
+    "check-protocol": "tile_passes.protocol.check_protocol:PASS",
 }
 """Our passes: name -> "module:ATTRIBUTE", imported when first asked for."""
 

@@ -52,4 +52,19 @@ CODES: dict[str, tuple[str, str]] = {
         "regions of different size",
         "The regions of one statement have the same extents once unit axes are left out.",
     ),
+    "E0511": (
+        "race between threads",
+        "Two threads of a block touch one element of shared memory, one of them writing, without a"
+        " barrier in between. Put `sync block` between the two accesses.",
+    ),
+    "E0512": (
+        "threads do not come together",
+        "A barrier or an exchange between lanes needs all threads that it names; a branch around"
+        " it let only some of them through. Move it out of the branch.",
+    ),
+    "E0513": (
+        "unknown matrix instruction",
+        "Registers of a matrix instruction mean what its description says. Pass `target` to `run`,"
+        " with a description that has the instruction.",
+    ),
 }

@@ -27,4 +27,10 @@ CODES: dict[str, tuple[str, str]] = {
         " shared and register tiles, which are not guarded, corrupt memory). Check the index, or"
         " the shape that the buffer was declared with.",
     ),
+    "E0612": (
+        "vector access that may leave a tensor",
+        "A vector access of a global tensor is taken apart where some of its elements may be outside,"
+        " but a vector that was bound to a name is read as a whole. Guard the access with `if`, or"
+        " read element by element.",
+    ),
 }

@@ -1,0 +1,67 @@
+"""Codes of launches: arguments that do not fit their parameters, and targets that cannot be had."""
+
+CODES: dict[str, tuple[str, str]] = {
+    "E2001": (
+        "wrong number of arguments",
+        "Pass the inputs in parameter order. Outputs are returned, not passed.",
+    ),
+    "E2002": (
+        "wrong element type",
+        "Convert the argument, or declare the parameter with its type.",
+    ),
+    "E2003": (
+        "wrong number of axes",
+        "Reshape the argument to the declared number of axes.",
+    ),
+    "E2004": (
+        "wrong extent",
+        "An extent (or stride) of the argument is not what the kernel was compiled for, or no "
+        "dimension has a value that makes it so.",
+    ),
+    "E2005": (
+        "extents that contradict each other",
+        "Two arguments (or two axes) give different values to one dimension.",
+    ),
+    "E2006": (
+        "argument is not contiguous",
+        "A T.Tensor is row-major without gaps. Pass a contiguous copy, or declare the parameter as "
+        "T.StridedTensor.",
+    ),
+    "E2007": (
+        "argument on another device",
+        "Move the argument to the kernel's device, or compile for its device.",
+    ),
+    "E2008": (
+        "argument is None",
+        "Only a parameter that the kernel never touches may be None.",
+    ),
+    "E2009": (
+        "argument is no tensor",
+        "Pass a numpy array, a torch tensor, or anything that speaks DLPack.",
+    ),
+    "E2010": (
+        "bad scalar argument",
+        "Pass a Python number of the declared kind and range.",
+    ),
+    "E2011": (
+        "dimension that no argument determines",
+        "Use the dimension by itself as an extent of some tensor, or pass it as a scalar.",
+    ),
+    "E2012": (
+        "argument is read-only",
+        "The kernel writes to it. Pass a writable copy.",
+    ),
+    "E2013": (
+        "output type unknown to the array library",
+        "The library of the inputs has no dtype for an output. Return another type.",
+    ),
+    "E2014": (
+        "no target",
+        "No installed target finds its hardware here. Install tile-cpu, or name a target to compile "
+        "for a device that is absent.",
+    ),
+    "E2015": (
+        "not a target",
+        'Write the target as text, "cpu -arch=x86-64-v4", as a mapping, or pass a TargetManifest.',
+    ),
+}

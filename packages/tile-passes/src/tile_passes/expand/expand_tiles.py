@@ -1,0 +1,123 @@
+"""Apply the planned claim of tiles: with a static one each role runs its own loop over its block's
+tiles.
+
+Memory and channels are declared once for the block, before the roles; cursors run on from tile to
+tile, so a producer is a tile ahead as soon as slots are free. The grid is what runs at once.
+
+    pipeline: plan-tiles, plan-roles, plan-pipeline, expand-pipeline, warp-specialize, expand-tiles
+    before:
+        func @f(A: global f32[64, 64], B: global f32[64, 64]) {
+          kernel @f {
+            tiles (bx) in (4) claim = static {
+              alloc s: shared f32[16, 64]
+              for k in (0, 1, 1) pipelined num_stages = 1 {
+                copy A[bx * 16 : +16, :] -> s[:, :]
+                copy s[:, :] -> B[bx * 16 : +16, :]
+              }
+            }
+          }
+        }
+    after:
+        func @f(A: global f32[64, 64], B: global f32[64, 64]) {
+          kernel @f threads = (256), blocks = min(4, device_workers()) {
+            alloc s: shared f32[16, 64]
+            channel s_ring: ring(1) carries (s) from engine box_load to role compute arrivals 4 bytes = 4096
+            role producer warps = 4, elect = 1, registers = 40 {
+              tiles (bx) in (4) claim = static {
+                for k in (0, 1, 1) serial {
+                  acquire s_ring
+                  issue box_load onto = s_ring {
+                    copy A[bx * 16 : +16, :] -> s@s_ring[:, :]
+                  }
+                  commit s_ring
+                }
+              }
+            }
+            role compute warps = 4 {
+              tiles (bx) in (4) claim = static {
+                for k in (0, 1, 1) serial {
+                  wait s_ring
+                  copy s@s_ring[:, :] -> B[bx * 16 : +16, :]
+                  release s_ring
+                }
+              }
+            }
+          }
+        }
+"""  # noqa: E501 -- a channel is one line
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from tile_ir import build as b
+from tile_ir.ops import Alloc, Channel, Kernel, Role, Tiles
+from tile_ir.rewrite import map_stmts, replace, with_body
+from tile_passes.base import Pass
+from tile_passes.plan.plan_tiles import HARDWARE, STATIC
+
+if TYPE_CHECKING:
+    from tile_ir.core import Function
+    from tile_ir.expr import Expr
+    from tile_ir.opdef import Body, Stmt
+    from tile_passes.base import PassContext
+    from tile_passes.plan.model import Plan
+
+
+def blocks_of(tiles: Tiles) -> Expr:
+    """The number of blocks to launch: the tiles, or the fewer that the device runs at once."""
+    count: Expr = b.const(1)
+    for extent in tiles.extents:
+        count = b.mul(count, extent)
+    return b.minimum(count, b.call("device_workers"))
+
+
+def _static(tiles: Tiles) -> Body:
+    """Declarations, then the tile loop in each role; without roles the loop itself."""
+    joint = tuple(s for s in tiles.body if _is_joint(s))
+    rest = tuple(s for s in tiles.body if not _is_joint(s))
+    roles = [s for s in rest if isinstance(s, Role)]
+    if not roles:
+        return (*joint, replace(tiles, body=rest))
+    return (*joint, *(replace(r, body=(replace(tiles, body=r.body),)) for r in roles))
+
+
+def _is_joint(stmt: Stmt) -> bool:
+    shared = isinstance(stmt, Alloc) and stmt.buffer.scope == "shared"
+    return shared or isinstance(stmt, Channel)
+
+
+def expand_tiles(fn: Function, cx: PassContext, plan: Plan) -> Function:
+    """Set claim and raster, and move static tile loops into the roles."""
+
+    def kernel(stmt: Stmt) -> Stmt | None:
+        if not isinstance(stmt, Kernel):
+            return None
+        base = f"{stmt.name}.tiles"
+        body: list[Stmt] = []
+        blocks = stmt.blocks
+        for s in stmt.body:
+            if not isinstance(s, Tiles):
+                body.append(s)
+                continue
+            claim = str(plan.value(f"{base}.claim", HARDWARE))
+            raster = str(plan.value(f"{base}.raster", s.raster))
+            panel = int(plan.value(f"{base}.panel", s.panel))  # type: ignore[arg-type]  # a number
+            made = replace(s, claim=claim, raster=raster, panel=panel)
+            if claim == STATIC:
+                blocks = blocks if blocks is not None else blocks_of(s)
+                body += _static(made)
+            else:
+                body.append(made)
+        return replace(stmt, blocks=blocks, body=tuple(body))
+
+    return with_body(fn, map_stmts(fn.body, kernel))
+
+
+PASS = Pass(
+    name="expand-tiles",
+    phase="expand",
+    rewrite=expand_tiles,
+    requires=("tiles planned",),
+    doc=__doc__,
+)

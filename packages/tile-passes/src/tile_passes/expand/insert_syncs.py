@@ -1,0 +1,212 @@
+"""Put a barrier between accesses of different threads to one piece of shared memory, and fences
+between its proxies.
+
+Threads of a role write and read shared buffers at their own pace. A barrier stands before a
+statement that reads what was written since the last barrier, or overwrites what was read or
+written. Slots of channels need none against their other end, and buffers whose bytes overlap count
+as one. Where an engine looks at memory through a proxy of its own, a fence goes before the barrier
+that follows an ordinary write.
+
+    pipeline: insert-syncs
+    before:
+        func @reverse(A: global f32[64], B: global f32[64]) stage scheduled {
+          kernel @reverse threads = (64) {
+            tiles (bx) in (1) {
+              alloc s: shared f32[64]
+              copy A[:] -> s[:]
+              parallel (i) in (64) {
+                store B[i] = s[63 - i]
+              }
+            }
+          }
+        }
+    after:
+        func @reverse(A: global f32[64], B: global f32[64]) {
+          kernel @reverse threads = (64) {
+            tiles (bx) in (1) {
+              alloc s: shared f32[64]
+              copy A[:] -> s[:]
+              sync block
+              parallel (i) in (64) {
+                store B[i] = s[63 - i]
+              }
+            }
+          }
+        }
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from tile_ir.opdef import Access, bodies
+from tile_ir.ops import (
+    Alloc,
+    Channel,
+    Fence,
+    For,
+    If,
+    Issue,
+    Kernel,
+    Parallel,
+    Role,
+    Sync,
+    Tiles,
+    View,
+    While,
+)
+from tile_ir.rewrite import declared, effects, map_bodies, walk, with_body
+from tile_ir.rewrite import replace as with_fields
+from tile_passes.base import Pass
+from tile_passes.plan.cost import copy_bytes
+
+if TYPE_CHECKING:
+    from tile_ir.core import Buffer, Function
+    from tile_ir.opdef import Body, Stmt
+    from tile_passes.base import PassContext
+    from tile_passes.plan.model import Plan
+
+GENERIC, ASYNC = "generic", "async"
+
+
+@dataclass(frozen=True, slots=True)
+class Dirty:
+    """Shared memory read and written since the last barrier, and written since the last fence."""
+
+    reads: frozenset[str] = frozenset()
+    writes: frozenset[str] = frozenset()
+    unfenced: frozenset[str] = frozenset()
+
+    def join(self, other: Dirty) -> Dirty:
+        """What may be on either of two paths."""
+        return Dirty(
+            self.reads | other.reads, self.writes | other.writes, self.unfenced | other.unfenced
+        )
+
+
+class _Syncs:
+    """Walks one function; `scope` is the barrier of the threads that run the statements."""
+
+    def __init__(self, fn: Function, fences: bool) -> None:
+        buffers = declared(fn)
+        self.fences = fences
+        carried = {n for s in walk(fn.body) if isinstance(s, Channel) for n in s.carries}
+        self.homes = _homes(fn, buffers)
+        self.shared = {n for n, b in buffers.items() if b.scope == "shared"} - carried
+        self.scope = "block"
+        self.shared_tiles = False
+        """Whether a block runs several tiles, one after another in the same memory."""
+
+    def body(self, body: Body, dirty: Dirty) -> tuple[Body, Dirty]:
+        out: list[Stmt] = []
+        for stmt in body:
+            dirty = self.stmt(stmt, dirty, out)
+        same = len(out) == len(body) and all(x is y for x, y in zip(out, body, strict=True))
+        return (body if same else tuple(out)), dirty
+
+    def stmt(self, stmt: Stmt, dirty: Dirty, out: list[Stmt]) -> Dirty:
+        if isinstance(stmt, Sync):
+            out.append(stmt)
+            return Dirty(unfenced=dirty.unfenced)
+        if isinstance(stmt, Fence):
+            out.append(stmt)
+            return Dirty(dirty.reads, dirty.writes)
+        if bodies(stmt) and not isinstance(stmt, (Parallel, Issue)):
+            return self.nested(stmt, dirty, out)
+        reads, writes = self.touched(stmt)
+        dirty = self._barrier(stmt, reads, writes, dirty, out)
+        out.append(stmt)
+        if isinstance(
+            stmt, Issue
+        ):  # a settle waits for this warp's part only: others may still read
+            return Dirty(dirty.reads | reads, dirty.writes, dirty.unfenced)
+        return Dirty(dirty.reads | reads, dirty.writes | writes, dirty.unfenced | writes)
+
+    def _barrier(
+        self,
+        stmt: Stmt,
+        reads: frozenset[str],
+        writes: frozenset[str],
+        dirty: Dirty,
+        out: list[Stmt],
+    ) -> Dirty:
+        fence = self.fences and isinstance(stmt, Issue) and (reads | writes) & dirty.unfenced
+        clash = (reads | writes) & dirty.writes or writes & dirty.reads
+        if fence:
+            out.append(Fence(before=GENERIC, after=ASYNC, span=stmt.span))
+            dirty = Dirty(dirty.reads, dirty.writes)
+        if clash or fence:
+            out.append(Sync(scope=self.scope, span=stmt.span))
+            return Dirty(unfenced=dirty.unfenced)
+        return dirty
+
+    def nested(self, stmt: Stmt, dirty: Dirty, out: list[Stmt]) -> Dirty:
+        if isinstance(stmt, If):
+            then, yes = self.body(stmt.then, dirty)
+            orelse, no = self.body(stmt.orelse, dirty)
+            out.append(with_fields(stmt, then=then, orelse=orelse))
+            return yes.join(no)
+        if isinstance(stmt, Kernel):
+            self.shared_tiles = stmt.blocks is not None
+        if isinstance(stmt, (For, While)) or (isinstance(stmt, Tiles) and self.shared_tiles):
+            _, once = self.body(stmt.body, dirty)
+            _, twice = self.body(stmt.body, dirty.join(once))
+            head = dirty.join(once).join(twice)
+            body, after = self.body(stmt.body, head)
+            out.append(with_fields(stmt, body=body))
+            return head.join(after)
+        outer = self.scope
+        if isinstance(stmt, Role):
+            self.scope = "role"
+        made = map_bodies(stmt, lambda inner: self.body(inner, Dirty())[0])
+        self.scope = outer
+        out.append(made)
+        return Dirty()
+
+    def touched(self, stmt: Stmt) -> tuple[frozenset[str], frozenset[str]]:
+        """The shared memory that a statement reads and writes."""
+        reads, writes = set(), set()
+        for s in walk((stmt,)):
+            for e in effects(s):
+                if e.buffer not in self.shared:
+                    continue
+                home = self.homes.get(e.buffer, e.buffer)
+                if e.access & (Access.READ | Access.UPDATE):
+                    reads.add(home)
+                if e.access & (Access.WRITE | Access.UPDATE):
+                    writes.add(home)
+        return frozenset(reads), frozenset(writes)
+
+
+def _homes(fn: Function, buffers: dict[str, Buffer]) -> dict[str, str]:
+    """One name for buffers that share bytes: views, and buffers placed over each other."""
+    homes: dict[str, str] = {}
+    placed: list[tuple[int, int, str]] = []
+    for s in walk(fn.body):
+        if isinstance(s, View):
+            homes[s.buffer.name] = homes.get(s.source, s.source)
+        elif isinstance(s, Alloc) and s.buffer.offset is not None:
+            start = s.buffer.offset
+            end = start + copy_bytes(s.buffer) * s.buffer.slots
+            over = next((h for a, z, h in placed if a < end and start < z), s.buffer.name)
+            homes[s.buffer.name] = homes.get(over, over)
+            placed.append((start, end, homes[s.buffer.name]))
+    return homes
+
+
+def insert_syncs(fn: Function, cx: PassContext, plan: Plan) -> Function:
+    """Insert barriers and fences."""
+    syncs = _Syncs(fn, ASYNC in cx.target.proxies)
+    body, _ = syncs.body(fn.body, Dirty())
+    return with_body(fn, body)
+
+
+PASS = Pass(
+    name="insert-syncs",
+    phase="expand",
+    rewrite=insert_syncs,
+    requires=("scheduled",),
+    ensures=("synchronized",),
+    doc=__doc__,
+)

@@ -1,0 +1,298 @@
+"""Plan the overlap of iterations: slots of channels, a stage for each statement of a pipelined
+loop, and one order.
+
+No pattern and no kernel is known here: dependences of the body, costs from the description, and a
+search.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from tile_ir.diag import TileError
+from tile_ir.ops import Alloc, For, Gemm, Let
+from tile_ir.rewrite import declared
+from tile_passes.analysis.dependence import dependences, touches
+from tile_passes.base import Pass
+from tile_passes.plan.channels import Ring, plan_channels, rings
+from tile_passes.plan.cost import product_cycles, vector_cycles
+from tile_passes.plan.keys import kernels, loop_key, tiles_of
+from tile_passes.plan.model import Candidate, Decision
+from tile_passes.plan.pins import impossible, pinned
+from tile_passes.plan.plan_roles import GENERIC
+from tile_passes.plan.schedule import (
+    Node,
+    Problem,
+    Schedule,
+    broken,
+    candidates,
+    least_stages,
+    list_order,
+)
+from tile_passes.plan.survey import free_scalars, survey, threads_of
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from tile_ir.core import Function
+    from tile_ir.opdef import Stmt
+    from tile_passes.base import PassContext
+    from tile_passes.plan.keys import Path
+    from tile_passes.plan.model import Plan, PlanValue
+    from tile_passes.plan.survey import Survey
+
+
+@dataclass(frozen=True, slots=True)
+class LoopBody:
+    """The statements of a pipelined loop that are scheduled: no declarations, no fills, no scalars
+    known anywhere.
+    """
+
+    positions: tuple[int, ...]
+    names: tuple[str, ...]
+    problem: Problem
+
+
+def plan_pipeline(fn: Function, cx: PassContext, plan: Plan) -> Plan:
+    """Decide `channel`, `depth`, `order` and `stage` for every pipelined loop.
+
+    Raises:
+        TileError: E0702 for an impossible pin, E0703 when the slots asked for do not fit, E0704
+        when the order or
+            stage asked for breaks a dependence.
+    """
+    buffers = declared(fn)
+    for kernel in kernels(fn):
+        tiles = tiles_of(kernel)
+        if tiles is None:
+            continue
+        found = survey(tiles.body, buffers, cx.target)
+        groups = max(
+            1, threads_of(kernel.threads) // (cx.target.warp_width * cx.target.group_warps)
+        )
+        made = rings(found, kernel.name, plan)
+        rates: dict[Path, float] = {}
+        least: dict[str, int] = {}
+        for path, loop in found.loops:
+            body = loop_body(found, path, loop, made, kernel.name, plan, cx, groups)
+            plan, best = _schedule(plan, cx, kernel.name, found, path, loop, body)
+            rates[path] = best.cycles
+            mine = [r for r in made if r.loop == path]
+            least.update({r.name: least_slots(r, loop, body, best) for r in mine})
+        plan = plan_channels(plan, cx, kernel.name, found, buffers, rates, least)
+    return plan
+
+
+def loop_body(
+    found: Survey,
+    path: Path,
+    loop: For,
+    made: tuple[Ring, ...],
+    kernel: str,
+    plan: Plan,
+    cx: PassContext,
+    groups: int = 1,
+) -> LoopBody:
+    """The scheduling problem of a pipelined loop."""
+    inside = (*path, 0)
+    filling = {f.path[-1] for r in made if r.body == inside for f in r.fills}
+    private = {b for r in made if r.body == inside for b in r.buffers}
+    free = free_scalars(loop.body, found.stable)
+    positions = tuple(
+        i
+        for i, s in enumerate(loop.body)
+        if i not in filling
+        and not isinstance(s, Alloc)
+        and not (isinstance(s, Let) and s.var in free)
+    )
+    place = {at: k for k, at in enumerate(positions)}
+    deps = tuple(
+        dict.fromkeys(
+            (place[d.source], place[d.target], d.distance)
+            for d in dependences(loop.body, private, found.homes)
+            if d.source in place and d.target in place
+        )
+    )
+    nodes = tuple(_node(loop.body[i], found, (*inside, i), kernel, plan, cx) for i in positions)
+    conflicts = {
+        k: frozenset(
+            j
+            for j in range(len(nodes))
+            if collides(loop.body[at], nodes[j].asynchronous, loop.body[positions[j]], found.homes)
+        )
+        for k, at in enumerate(positions)
+        if nodes[k].asynchronous
+    }
+    latency = cx.target.rates.settle_latency
+    names = tuple(found.names.child(inside, i) for i in positions)
+    return LoopBody(positions, names, Problem(nodes, deps, conflicts, groups, latency))
+
+
+def least_slots(ring: Ring, loop: For, body: LoopBody, schedule: Schedule) -> int:
+    """The slots of a ring that a schedule needs: one for each iteration by which its last reader
+    lags behind its first, one that is new, and one that a product in flight still reads."""
+    readers = [
+        k
+        for k, at in enumerate(body.positions)
+        if any(n in touches(loop.body[at]) for n in ring.buffers)
+    ]
+    stages = [schedule.stage[k] for k in readers]
+    lag = max(stages, default=0) - min(stages, default=0)
+    late = any(body.problem.nodes[k].asynchronous for k in readers)
+    return 1 + lag + (1 if lag and late else 0)
+
+
+def is_asynchronous(plan: Plan, cx: PassContext, kernel: str, name: str) -> bool:
+    """Whether the planned atom of the product `name` belongs to an asynchronous engine."""
+    atom = cx.target.matrix.get(str(plan.value(f"{kernel}.{name}.atom", GENERIC)))
+    return atom is not None and atom.engine == "async"
+
+
+def collides(
+    product: Stmt, other_asynchronous: bool, other: Stmt, homes: Mapping[str, str]
+) -> bool:
+    """Whether `product` in flight must settle before `other`: not for the accumulator of one
+    engine's products.
+    """
+    assert isinstance(product, Gemm)
+    if other is product and other_asynchronous:
+        return False
+    a, b, c = (homes.get(r.buffer, r.buffer) for r in (product.a, product.b, product.c))
+    if other_asynchronous and isinstance(other, Gemm):
+        operands = {homes.get(r.buffer, r.buffer) for r in (other.a, other.b)}
+        return c in operands or homes.get(other.c.buffer, other.c.buffer) in (a, b)
+    touched = touches(other, homes)
+    sources = (touched.get(a), touched.get(b))
+    return c in touched or any(t is not None and t.writes for t in sources)
+
+
+def _node(stmt: Stmt, found: Survey, path: Path, kernel: str, plan: Plan, cx: PassContext) -> Node:
+    product = next((p for p in found.products if p.path == path), None)
+    name = found.names[path]
+    if product is None:
+        return Node(name, vector_cycles(stmt, cx.target), False)
+    atom = cx.target.matrix.get(str(plan.value(f"{kernel}.{name}.atom", GENERIC)))
+    cycles = product_cycles(product.shape, atom, cx.target)
+    return Node(name, cycles, atom is not None and atom.engine == "async")
+
+
+# -- choosing
+
+
+def _schedule(
+    plan: Plan,
+    cx: PassContext,
+    kernel: str,
+    found: Survey,
+    path: Path,
+    loop: For,
+    body: LoopBody,
+) -> tuple[Plan, Schedule]:
+    base = f"{kernel}.{loop_key(found.names[path])}"
+    wished = _wishes(cx, base, loop, body)
+    options = candidates(body.problem)
+    best, by = options[0], "model"
+    if wished is not None:
+        best, by = _as_wished(body, wished, loop, base), "user"
+    costs = tuple(
+        Candidate(stage_value(body, s), s.cycles, f"cycles an iteration, slack {s.slack:.0f}")
+        for s in options
+    )
+    reason = f"{best.cycles:.0f} cycles an iteration" if by == "model" else "pinned"
+    plan = plan.decide(
+        Decision(
+            key=f"{base}.stage",
+            value=stage_value(body, best),
+            by=by,
+            reason=reason,
+            candidates=costs,
+        )
+    )
+    names = tuple(body.names[i] for i in best.order)
+    return plan.decide(Decision(key=f"{base}.order", value=names, by=by, reason=reason)), best
+
+
+def stage_value(body: LoopBody, schedule: Schedule) -> PlanValue:
+    """The stages that are not 0, as (name, stage) pairs."""
+    return tuple((body.names[i], s) for i, s in enumerate(schedule.stage) if s)
+
+
+@dataclass(frozen=True, slots=True)
+class _Wishes:
+    stage: dict[int, int]
+    order: tuple[int, ...] | None
+    every: bool
+    """Whether the stages are given for all statements, not only for some."""
+
+
+def _wishes(cx: PassContext, base: str, loop: For, body: LoopBody) -> _Wishes | None:
+    """What pins and the loop's own `stage` and `order` ask for."""
+    stage: dict[int, int] = {}
+    order: tuple[int, ...] | None = None
+    every = False
+    if loop.stage:
+        least = min((loop.stage[at] for at in body.positions), default=0)
+        stage = {k: loop.stage[at] - least for k, at in enumerate(body.positions)}
+        every = True
+    if loop.order:
+        ranked = sorted(range(len(body.positions)), key=lambda k: loop.order[body.positions[k]])
+        order = tuple(ranked)
+    pin = pinned(cx, f"{base}.stage")
+    if pin is not None:
+        pairs = dict(_pairs(pin, f"{base}.stage", body))
+        stage, every = {k: pairs.get(n, 0) for k, n in enumerate(body.names)}, True
+    for k, name in enumerate(body.names):
+        one = pinned(cx, f"{base}.stage[{name}]")
+        if one is not None:
+            stage[k] = int(one)  # type: ignore[arg-type]  # a number, or int() says so
+    pin = pinned(cx, f"{base}.order")
+    if pin is not None:
+        if not isinstance(pin, tuple) or sorted(map(str, pin)) != sorted(body.names):
+            raise impossible(f"{base}.order", pin, "", f"an order of {', '.join(body.names)}")
+        order = tuple(body.names.index(str(n)) for n in pin)
+    return _Wishes(stage, order, every) if stage or order is not None else None
+
+
+def _pairs(pin: PlanValue, key: str, body: LoopBody) -> list[tuple[str, int]]:
+    try:
+        pairs: tuple[Any, ...] = pin  # type: ignore[assignment]  # the handler catches any other kind
+        found = [(str(name), int(stage)) for name, stage in pairs]
+    except (TypeError, ValueError):
+        raise impossible(key, pin, "", "pairs (statement, stage)") from None
+    for name, _ in found:
+        if name not in body.names:
+            raise impossible(key, pin, f"there is no {name}", ", ".join(body.names))
+    return found
+
+
+def _as_wished(body: LoopBody, wished: _Wishes, loop: For, base: str) -> Schedule:
+    problem = body.problem
+    stage = least_stages(problem, wished.stage)
+    if wished.every or stage is None:
+        stage = tuple(wished.stage.get(i, 0) for i in range(len(body.names)))
+    order = wished.order if wished.order is not None else list_order(problem, stage)
+    if order is None:
+        order = tuple(range(len(stage)))
+    bad = broken(problem, stage, order)
+    if bad is not None:
+        source, target, distance = bad
+        when = "" if distance == 0 else " of the next iteration"
+        raise TileError(
+            "E0704",
+            f"the schedule pinned for {base} breaks a dependence",
+            loop.span,
+            notes=(f"{body.names[target]}{when} must come after {body.names[source]}",),
+            help="leave the order and stage to the planner, or change them",
+        )
+    return Schedule(stage, order, 0.0, 0.0)
+
+
+PASS = Pass(
+    name="plan-pipeline",
+    phase="plan",
+    plan=plan_pipeline,
+    requires=("roles planned",),
+    ensures=("planned",),
+    doc=__doc__,
+)

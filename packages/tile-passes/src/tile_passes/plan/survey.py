@@ -1,0 +1,295 @@
+"""What a kernel offers to the planner: copies that an engine could bring, products that an engine
+could compute.
+
+A copy can go through a channel when it alone fills its shared buffer, everything that reads the
+buffer follows it in the same body, and nothing ever writes its source. What the engines of the
+target demand of it is checked here once.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import prod
+from typing import TYPE_CHECKING
+
+from tile_ir.expr import Const, Var, free_vars, loads
+from tile_ir.opdef import Access, bodies
+from tile_ir.ops import Copy, For, Gemm, Let, Parallel, View, While
+from tile_ir.rewrite import effects, stmt_exprs, substitute, walk
+from tile_passes.analysis.dependence import aliases, leaves_early
+from tile_passes.plan.keys import Names, Path
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from tile_ir.core import Buffer, Region
+    from tile_ir.expr import Expr
+    from tile_ir.opdef import Body, Stmt
+    from tile_ir.target import TargetSpec
+    from tile_ir.target.matrix import MatrixAtom
+    from tile_ir.target.memory import CopyEngine
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fill:
+    """A copy that can fill a slot of a channel."""
+
+    name: str
+    path: Path
+    stmt: Copy
+    buffer: Buffer
+    first: int
+    """Position, in the copy's body, of the first statement that reads the buffer."""
+    last: int
+    engines: tuple[CopyEngine, ...]
+    loop: Path | None
+    """The loop whose body it stands in, when that loop is `pipelined`."""
+
+    @property
+    def body(self) -> Path:
+        """The body that it stands in."""
+        return self.path[:-1]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Product:
+    """A matrix product and the atoms that could compute it, fastest first."""
+
+    name: str
+    path: Path
+    stmt: Gemm
+    shape: tuple[int, int, int]
+    """m, n, k."""
+    atoms: tuple[MatrixAtom, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Survey:
+    """The findings about one kernel."""
+
+    names: Names
+    fills: tuple[Fill, ...]
+    products: tuple[Product, ...]
+    loops: tuple[tuple[Path, For], ...]
+    """The pipelined loops, outer before inner."""
+    stable: frozenset[str]
+    """Global buffers that the kernel never writes."""
+    homes: Mapping[str, str]
+    """One name for each memory that has several."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Access:
+    path: Path
+    writes: bool
+
+
+class _Scan:
+    def __init__(self, body: Body, buffers: Mapping[str, Buffer], spec: TargetSpec) -> None:
+        self.buffers, self.spec = buffers, spec
+        self.names = Names.of(body)
+        self.accesses: dict[str, list[_Access]] = {}
+        self.viewed: set[str] = set()
+        self.pending: list[tuple[Path, Copy, Path | None, bool]] = []
+        self.products: list[Product] = []
+        self.loops: list[tuple[Path, For]] = []
+        self.stable = self._stable(body)
+        self.visit(body, (), None, True)
+
+    def _stable(self, body: Body) -> frozenset[str]:
+        written = {
+            e.buffer
+            for s in walk(body)
+            for e in effects(s)
+            if e.access & (Access.WRITE | Access.UPDATE)
+        }
+        return frozenset(n for n, b in self.buffers.items() if b.scope == "global") - written
+
+    def scalar(self, stmt: Stmt) -> bool:
+        return all(x.buffer in self.stable for e in stmt_exprs(stmt) for x in loads(e))
+
+    def visit(self, body: Body, at: Path, loop: Path | None, scalar: bool) -> None:
+        """Collect the findings of a body; `loop` is its loop when pipelined, `scalar` whether its
+        control is.
+        """
+        early = leaves_early(body)
+        for i, stmt in enumerate(body):
+            path = (*at, i)
+            self._note(stmt, path)
+            if isinstance(stmt, Copy) and not early:
+                self.pending.append((path, stmt, loop, scalar and self.scalar(stmt)))
+            if isinstance(stmt, Gemm):
+                self.products.append(self.product(stmt, path))
+            if isinstance(stmt, Parallel):
+                continue
+            inner_scalar = scalar and self.scalar(stmt) and not isinstance(stmt, While)
+            piped = isinstance(stmt, For) and stmt.kind == "pipelined"
+            if piped and not leaves_early(stmt.body):  # type: ignore[attr-defined]  # a For
+                self.loops.append((path, stmt))  # type: ignore[arg-type]  # a For
+            for b, inner in enumerate(bodies(stmt)):
+                inside = path if piped else None
+                self.visit(inner, (*path, b), inside, inner_scalar)
+
+    def _note(self, stmt: Stmt, path: Path) -> None:
+        if isinstance(stmt, View):
+            self.viewed |= {stmt.source, stmt.buffer.name}
+        inner = walk((stmt,)) if isinstance(stmt, Parallel) else (stmt,)
+        for s in inner:
+            for e in effects(s):
+                writes = bool(e.access & (Access.WRITE | Access.UPDATE))
+                self.accesses.setdefault(e.buffer, []).append(_Access(path, writes))
+
+    # -- copies
+
+    def fills(self) -> tuple[Fill, ...]:
+        found = (self.fill(*entry) for entry in self.pending)
+        return tuple(f for f in found if f is not None)
+
+    def fill(self, path: Path, stmt: Copy, loop: Path | None, scalar: bool) -> Fill | None:
+        target, source = self.buffers[stmt.dst.buffer], self.buffers[stmt.src.buffer]
+        if target.scope != "shared" or source.name not in self.stable:
+            return None
+        if not scalar or target.name in self.viewed or not _whole(stmt.dst, target):
+            return None
+        readers = self._readers(target.name, path)
+        engines = tuple(
+            e for e in self.spec.engines("global", "shared") if accepts(e, stmt, source, target)
+        )
+        if readers is None or not engines:
+            return None
+        return Fill(
+            name=self.names[path],
+            path=path,
+            stmt=stmt,
+            buffer=target,
+            first=readers[0],
+            last=readers[1],
+            engines=engines,
+            loop=loop,
+        )
+
+    def _readers(self, buffer: str, path: Path) -> tuple[int, int] | None:
+        """The first and last position that reads a buffer which only the copy at `path` writes."""
+        body, at = path[:-1], path[-1]
+        positions = []
+        for access in self.accesses[buffer]:
+            if access.path == path:
+                continue
+            if access.writes or access.path[: len(body)] != body or access.path[len(body)] <= at:
+                return None
+            positions.append(access.path[len(body)])
+        return (min(positions), max(positions)) if positions else None
+
+    # -- products
+
+    def product(self, stmt: Gemm, path: Path) -> Product:
+        shape = product_shape(stmt)
+        a, b, c = (self.buffers[r.buffer] for r in (stmt.a, stmt.b, stmt.c))
+        atoms = self.spec.atoms(a.dtype.name, b.dtype.name, c.dtype.name)
+        fits = tuple(x for x in atoms if _atom_fits(x, stmt, shape, a, b, c))
+        return Product(name=self.names[path], path=path, stmt=stmt, shape=shape, atoms=fits)
+
+
+def survey(body: Body, buffers: Mapping[str, Buffer], spec: TargetSpec) -> Survey:
+    """Look over the body of a tile loop."""
+    scan = _Scan(body, buffers, spec)
+    return Survey(
+        scan.names,
+        scan.fills(),
+        tuple(scan.products),
+        tuple(scan.loops),
+        scan.stable,
+        aliases(body),
+    )
+
+
+def free_scalars(body: Body, stable: frozenset[str]) -> dict[Var, Expr]:
+    """The values of the scalars bound in a body that can be computed anew wherever they are used:
+    from loop variables and memory that never changes.
+    """
+    bound = {s.var for s in body if isinstance(s, Let)}
+    env: dict[Var, Expr] = {}
+    for stmt in body:
+        if not isinstance(stmt, Let) or any(x.buffer not in stable for x in loads(stmt.value)):
+            continue
+        value = substitute(env)(stmt.value)
+        if not free_vars(value) & bound:
+            env[stmt.var] = value
+    return env
+
+
+def extents(region: Region) -> tuple[int, ...]:
+    """The constant extents of a region, leading unit axes dropped down to two axes; 0 for one that
+    is not constant.
+    """
+    sizes = [int(r.extent.value) if isinstance(r.extent, Const) else 0 for r in region.ranges]
+    while len(sizes) > 2 and sizes[0] == 1:
+        del sizes[0]
+    return tuple(sizes)
+
+
+def product_shape(stmt: Gemm) -> tuple[int, int, int]:
+    """m, n, k of a product; 0 for an extent that is not constant."""
+    c, a = extents(stmt.c), extents(stmt.a)
+    return c[-2], c[-1], a[-2] if stmt.transpose_a else a[-1]
+
+
+def _whole(region: Region, buffer: Buffer) -> bool:
+    return all(
+        isinstance(r.start, Const) and r.start.value == 0 and r.extent is n
+        for r, n in zip(region.ranges, buffer.shape, strict=True)
+    )
+
+
+def accepts(engine: CopyEngine, stmt: Copy, source: Buffer, target: Buffer) -> bool:
+    """Whether an engine can carry out a copy, as far as constants tell; alignment of pointers and
+    strides is a fact that the host checks at launch.
+    """
+    if source.dtype is not target.dtype or target.dtype.storage_bits % 8:
+        return False
+    safe = source.safe_value
+    if stmt.clip and not (engine.fill and (safe is None or _is_zero(safe))):
+        return False
+    sizes = extents(stmt.src)
+    row = sizes[-1] * target.dtype.storage_bits // 8
+    if not all(sizes) or row % engine.granularity:
+        return False
+    if engine.bytes and not any(row % n == 0 for n in engine.bytes):
+        return False
+    return not engine.elect or len([n for n in sizes if n > 1]) <= engine.max_rank
+
+
+def _is_zero(e: object) -> bool:
+    return isinstance(e, Const) and e.value == 0
+
+
+def _atom_fits(
+    atom: MatrixAtom,
+    stmt: Gemm,
+    shape: tuple[int, int, int],
+    a: Buffer,
+    b: Buffer,
+    c: Buffer,
+) -> bool:
+    m, n, k = shape
+    if not all(shape) or m % atom.m or n % (atom.n_step or atom.n) or k % atom.k:
+        return False
+    if c.scope != "fragment" or atom.sparse:
+        return False
+    if atom.engine == "sync":
+        return a.scope in ("shared", "fragment") and b.scope in ("shared", "fragment")
+    pairs = ((atom.a, a, stmt.transpose_a), (atom.b, b, not stmt.transpose_b))
+    for operand, buffer, mn_major in pairs:
+        if _HOME.get(buffer.scope) not in operand.homes:
+            return False
+        if buffer.scope == "shared" and ("mn" if mn_major else "k") not in operand.majors:
+            return False
+    return not (a.scope == "fragment" and stmt.transpose_a)
+
+
+_HOME = {"shared": "shared", "fragment": "register"}
+
+
+def threads_of(threads: tuple[int, ...]) -> int:
+    """How many threads compute."""
+    return prod(threads)

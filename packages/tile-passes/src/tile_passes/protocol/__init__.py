@@ -1,0 +1,1 @@
+"""Proving that channels and asynchronous operations are used right, for every trip count."""

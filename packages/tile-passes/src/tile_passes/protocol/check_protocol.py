@@ -1,0 +1,188 @@
+"""Prove that no wait hangs, no slot is touched by who does not hold it, and nothing in flight is
+disturbed.
+
+The skeleton is run for every combination of small trip counts. When at every loop the state of all
+roles comes back before the largest count ends, larger counts only repeat what was seen: *proved*.
+Else the verdict is *bounded*; where the skeleton cannot be followed it is *not covered*. A
+violation is an error with the interleaving that shows it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import product
+from typing import TYPE_CHECKING
+
+from tile_ir import build as b
+from tile_ir.diag import TileError
+from tile_ir.ops import Acquire, Issue, Wait
+from tile_ir.rewrite import walk
+from tile_passes.analysis.facts import Facts
+from tile_passes.base import Pass
+from tile_passes.plan.keys import kernels, tiles_of
+from tile_passes.protocol.machine import Machine, ViolationError, name
+from tile_passes.protocol.skeleton import NotCoveredError, Skeleton, skeleton_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from tile_ir.core import Function
+    from tile_ir.expr import Expr
+    from tile_ir.ops import Kernel
+    from tile_passes.base import PassContext
+    from tile_passes.plan.model import Plan
+
+MOST_STEPS = 40_000
+"""Instructions over all runs; about 60 ms."""
+
+MOST_TRIPS = 24
+_SHOWN = 14
+"""Steps of the interleaving that an error shows."""
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What is known of a kernel: `proved`, `violated`, `bounded` or `not covered`, and why."""
+
+    kernel: str
+    kind: str
+    reason: str
+    runs: int = 0
+    error: TileError | None = None
+
+
+def check_kernel(fn: Function, kernel: Kernel) -> Verdict:
+    """The verdict on one kernel of a scheduled function."""
+    if not any(isinstance(s, (Acquire, Wait, Issue)) for s in walk(kernel.body)):
+        return Verdict(kernel.name, "proved", "nothing is asynchronous")
+    try:
+        skeleton = skeleton_of(kernel)
+    except NotCoveredError as why:
+        return Verdict(kernel.name, "not covered", str(why))
+    facts = Facts.of_dims(fn.dims)
+    tiles = tiles_of(kernel)
+    if tiles is not None:
+        for var, extent in zip(tiles.vars, tiles.extents, strict=True):
+            facts = facts.bind(var, b.const(0, var.dtype), extent)
+    return _Search(kernel.name, skeleton, facts).verdict()
+
+
+class _Search:
+    def __init__(self, kernel: str, skeleton: Skeleton, facts: Facts) -> None:
+        self.kernel, self.skeleton, self.facts = kernel, skeleton, facts
+        self.symbols = list(skeleton.symbols)
+        self.runs = 0
+        self.budget = MOST_STEPS
+        self.met: set[int] = set()
+        self.recurred: set[int] = set()
+
+    def verdict(self) -> Verdict:
+        trips = 2 * self.skeleton.reach + self._slots() + 2
+        try:
+            while not self._recurs(trips) and trips < MOST_TRIPS:
+                trips += self._slots() + 1
+            for values in self._assignments(trips):
+                self._run(values, largest=trips in values.values())
+        except TileError as error:
+            return Verdict(self.kernel, "violated", error.message, self.runs, error)
+        except TimeoutError:
+            return self._bounded("the search was cut off")
+        if self.skeleton.varying:
+            symbol, var = next(iter(self.skeleton.varying.items()))
+            return self._bounded(f"{symbol} varies with {var.name}; it was explored as constant")
+        if self.met - self.recurred:
+            return self._bounded(f"no state recurs within {trips} trips")
+        return Verdict(self.kernel, "proved", f"states recur within {trips} trips", self.runs)
+
+    def _bounded(self, why: str) -> Verdict:
+        return Verdict(self.kernel, "bounded", why, self.runs)
+
+    def _slots(self) -> int:
+        return max((c.depth for c in self.skeleton.channels.values()), default=1)
+
+    def _recurs(self, trips: int) -> bool:
+        """Whether every loop repeats its state in the run with the most trips."""
+        values = dict.fromkeys(self.symbols, trips)
+        if self._possible(values):
+            self._run(values, largest=True)
+        return not (self.met - self.recurred)
+
+    def _assignments(self, trips: int) -> Iterator[dict[Expr, int]]:
+        ranges = [self._values(s, trips) for s in self.symbols]
+        for chosen in product(*ranges):
+            values = dict(zip(self.symbols, chosen, strict=True))
+            if len(self.symbols) < 2 or self._possible(values):
+                yield values
+
+    def _values(self, symbol: Expr, trips: int) -> list[int]:
+        """The values of one symbol that the facts allow."""
+        if symbol.dtype.is_bool:
+            return [0, 1]
+        if not symbol.dtype.is_int:
+            return [0]
+        least, most = self.facts.range(symbol)
+        low = 0 if least is None else max(0, least)
+        while low < trips and self.facts.prove(b.gt(symbol, b.const(low, symbol.dtype))):
+            low += 1
+        return list(range(low, (trips if most is None else min(trips, most)) + 1))
+
+    def _possible(self, values: dict[Expr, int]) -> bool:
+        facts = self.facts
+        for symbol, value in values.items():
+            if symbol.dtype.is_int:
+                facts = facts.assume(b.eq(symbol, b.const(value, symbol.dtype)))
+        return not facts.contradictory()
+
+    def _run(self, values: dict[Expr, int], *, largest: bool) -> None:
+        """One run. A loop that is met only while all counts are small cannot go on for longer."""
+        machine = Machine(self.skeleton, values)
+        self.runs += 1
+        try:
+            machine.run(self.budget)
+        except ViolationError as found:
+            raise self._error(machine, found, values) from None
+        finally:
+            self.budget -= machine.steps
+            if largest:
+                self.met |= machine.met
+            self.recurred |= machine.recurred
+
+    def _error(self, machine: Machine, found: ViolationError, values: dict[Expr, int]) -> TileError:
+        shown = machine.log[-_SHOWN:]
+        lines = [f"{name(who)}: {i.text}" + (f" ({i.span})" if i.span else "") for who, i in shown]
+        where = ", ".join(f"{symbol} = {value}" for symbol, value in values.items())
+        notes = [f"with {where}"] if where else []
+        notes += ["the last steps were:", *lines]
+        return TileError(
+            "E0710",
+            f"kernel {self.kernel}, {name(found.who)}: {found.message}",
+            found.instr.span if found.instr is not None else None,
+            notes=notes,
+            help="a program of the compiler's own making must not do this: report it",
+        )
+
+
+def verdicts(fn: Function) -> tuple[Verdict, ...]:
+    """The verdict on each kernel of a scheduled function."""
+    return tuple(check_kernel(fn, k) for k in kernels(fn))
+
+
+def check_protocol(fn: Function, cx: PassContext, plan: Plan) -> None:
+    """Refuse a program whose protocol is violated.
+
+    Raises:
+        TileError: E0710, with the interleaving.
+    """
+    for verdict in verdicts(fn):
+        if verdict.error is not None:
+            raise verdict.error
+
+
+PASS = Pass(
+    name="check-protocol",
+    phase="expand",
+    check=check_protocol,
+    requires=("scheduled",),
+    ensures=("protocol checked",),
+    doc=__doc__,
+)

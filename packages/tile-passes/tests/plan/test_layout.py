@@ -1,0 +1,87 @@
+"""Layouts: what atoms demand, what follows from them, what stays free."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tile_ir.layout import FragmentLayout, parse_layout, same_function
+from tile_ir.testing.specs import toy_spec
+from tile_passes.plan.atoms import tiling
+from tile_passes.plan.relations import Relation
+
+
+def layouts(programs: Any, name: str, arch: str) -> dict[str, str]:
+    plan = programs.planned(programs.tile(name), arch).plan
+    return {d.key.split(".", 1)[1]: str(d.value) for d in plan if d.key.endswith(".layout")}
+
+
+def test_two_groups_share_the_rows_of_a_wide_product() -> None:
+    atom = toy_spec("async").matrix["m64nNk16_f16"]
+    split = tiling(atom, (128, 256, 64), 256, "square")
+    assert split is not None
+    assert (split.along_m, split.along_n, split.atom.n) == (2, 1, 256)
+    assert str(split.accumulator()) == (
+        "thread (4:n*2, 8:m*1, 8:m*16) value (2:n*1, 2:m*8, 32:n*8)"
+    )
+    assert str(split.a()) == "thread (4:k*2, 8:m*1, 8:m*16) value (2:k*1, 2:m*8, 8:k*8)"
+
+
+def test_policies_of_warps() -> None:
+    atom = toy_spec("sync").matrix["m16n8k16_f16"]
+
+    def shares(policy: str) -> tuple[int, int]:
+        split = tiling(atom, (128, 128, 32), 128, policy)
+        assert split is not None
+        return split.along_m, split.along_n
+
+    assert shares("square") == (2, 2)
+    assert shares("full_row") == (4, 1)
+    assert shares("full_col") == (1, 4)
+    assert tiling(atom, (8, 8, 16), 128, "square") is None
+
+
+@pytest.mark.parametrize("n", [80, 144, 192])
+def test_every_element_of_an_odd_width_has_one_owner(n: int) -> None:
+    atom = toy_spec("async").matrix["m64nNk16_f16"]
+    split = tiling(atom, (128, n, 32), 256, "square")
+    assert split is not None
+    layout = split.accumulator()
+    owned = {layout.coord(t, v) for t in range(layout.threads) for v in range(layout.values)}
+    assert len(owned) == 128 * n == layout.threads * layout.values
+
+
+def test_attention_needs_no_conversion(programs: Any) -> None:
+    for arch in ("async", "sync"):
+        plan = programs.planned(programs.tile("attention"), arch).plan
+        assert [d.key for d in plan if "convert" in d.key] == []
+        found = layouts(programs, "attention", arch)
+        scores, p = parse_layout(found["acc_s.layout"]), parse_layout(found["P.layout"])
+        assert same_function(scores, p)
+
+
+def test_statistics_of_rows_are_copies_along_the_row(programs: Any) -> None:
+    found = layouts(programs, "attention", "async")
+    assert found["m.layout"] == "thread (4:-, 8:d0*1, 4:d0*16) value (2:d0*8)"
+    assert found["l.layout"] == found["m.layout"] == found["alpha.layout"]
+    assert found["parallel:acc_s.layout"] == found["acc_s.layout"]
+
+
+def test_shared_operands_are_swizzled(programs: Any) -> None:
+    found = layouts(programs, "attention", "async")
+    assert found["K_s.layout"] == "d0 (64:64) d1 (64:1) swizzle<3,4,3>"
+    found = layouts(programs, "no product", "async")
+    assert found["A_s.layout"] == "d0 (64:32) d1 (32:1)"
+
+
+def test_a_relation_and_its_reverse() -> None:
+    layout = parse_layout("thread (4:d1*2, 8:d0*1) value (2:d1*1, 2:d0*8)")
+    assert isinstance(layout, FragmentLayout)
+    turn = Relation("x", "y", (1, 0), 2)
+    turned = turn.wanted(layout)
+    assert str(turned) == "thread (4:d0*2, 8:d1*1) value (2:d0*1, 2:d1*8) -> (d0, d1)"
+    back = turn.reversed()
+    assert back is not None
+    assert same_function(back.wanted(turned), layout)
+    assert Relation("x", "m", (0,), 2).reversed() is None

@@ -1,0 +1,67 @@
+"""Pins are taken, and refused with what is possible."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tile_ir.diag import TileError
+
+
+def refused(programs: Any, name: str, pins: dict[str, object], arch: str = "async") -> TileError:
+    with pytest.raises(TileError) as caught:
+        programs.planned(programs.tile(name), arch, pins)
+    return caught.value
+
+
+def test_a_pinned_depth_is_taken(programs: Any) -> None:
+    made = programs.planned(programs.tile("gemm"), "async", {"matmul.k.depth": 2})
+    found = made.plan.find("matmul.k.depth")
+    assert (found.value, found.by) == (2, "user")
+    assert "ring(2)" in made.text
+    programs.compare(made, "gemm", 100)
+
+
+def test_a_pin_that_names_nothing(programs: Any) -> None:
+    error = refused(programs, "gemm", {"matmul.k.deph": 2})
+    assert error.code == "E0701"
+    assert error.help == "did you mean matmul.k.depth?"
+
+
+def test_a_pin_that_is_impossible(programs: Any) -> None:
+    error = refused(programs, "gemm", {"matmul.k.depth": 90})
+    assert error.code == "E0702"
+    assert error.help == "possible: 1, 2, 3, 4, 5, 6, 7, 8"
+
+
+def test_pinned_roles_change_the_engine(programs: Any) -> None:
+    made = programs.planned(programs.tile("gemm"), "async", {"matmul.roles": ["compute"]})
+    assert made.plan.value("matmul.copy:A_s.engine", "") == "group_load"
+    assert "role" not in made.text.split("channel")[0]
+    for k in (1, 40, 200):
+        programs.compare(made, "gemm", k)
+
+
+@pytest.mark.parametrize("stage", [0, 1, 2])
+def test_pinned_stages_of_attention(programs: Any, stage: int) -> None:
+    pins = {"attn.j.stage[gemm:acc_o]": stage}
+    made = programs.planned(programs.tile("attention"), "async", pins)
+    for k in (1, 65, 200):
+        programs.compare(made, "attention", k)
+
+
+def test_a_pinned_order_that_breaks_a_dependence(programs: Any) -> None:
+    order = ["parallel:C_l", "gemm:part"]
+    error = refused(programs, "scaled", {"scaled.k.order": order})
+    assert error.code == "E0704"
+    assert error.notes == ("parallel:C_l must come after gemm:part",)
+    error = refused(programs, "scaled", {"scaled.k.order": ["gemm:part"]})
+    assert error.code == "E0702"
+
+
+def test_stages_that_do_not_fit(programs: Any) -> None:
+    with pytest.raises(TileError) as caught:
+        programs.planned(programs.tile("gemm", n=512, stages=8), "sync")
+    assert caught.value.code == "E0703"
+    assert caught.value.help == "num_stages = 4 fits"
