@@ -1,0 +1,1 @@
+"""This target's lowering passes: matrix kernels and packing, vectors, scratch memory."""

@@ -1,0 +1,1 @@
+"""This target's planning passes: strips of tiles, resident panels, operand layouts."""

@@ -1,0 +1,112 @@
+"""Choose the matrix kernel of every product.
+
+The description lists micro-kernels by operand types. Where none takes the types as they are,
+operands are widened to the next types that one takes, if that changes no value; where there is none
+either, the product becomes plain loops.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from tile_ir.expr import Const
+from tile_ir.ops import Gemm, Kernel
+from tile_ir.rewrite import declared, walk
+from tile_ir.types import DType, f32, f64, i4, i8, i16, u4, u8
+from tile_passes.base import Pass, PassContext
+from tile_passes.plan.model import Candidate
+from tile_passes.plan.pins import decide
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from tile_ir.core import Buffer, Function
+    from tile_ir.target import MatrixAtom, TargetSpec
+    from tile_passes.plan.model import Plan
+
+__all__ = ["LOOPS", "PASS", "gemm_keys", "operand_types"]
+
+LOOPS = "loops"
+"""The decision for a product without a matrix kernel."""
+LOOP_RATE = 4.0
+"""Multiply-adds per cycle of plain vector loops: one load for each, no reuse in registers."""
+_WIDER: dict[DType, tuple[DType, ...]] = {i4: (i8,), u4: (u8, i8), u8: (i16,), i8: (i16,)}
+
+
+def gemm_keys(kernel: Kernel) -> Iterator[tuple[str, Gemm]]:
+    """The key of every product in a kernel, `KERNEL.gemm:DESTINATION`, repeats numbered."""
+    seen: dict[str, int] = {}
+    for s in walk(kernel.body):
+        if isinstance(s, Gemm):
+            stem = f"{kernel.name}.gemm:{s.c.buffer}"
+            seen[stem] = seen.get(stem, 0) + 1
+            yield (stem if seen[stem] == 1 else f"{stem}#{seen[stem]}"), s
+
+
+def operand_types(a: DType, b: DType, c: DType) -> Iterator[tuple[DType, DType]]:
+    """Pairs of types that operands of types `a` and `b` may be widened to without loss, nearest
+    first.
+    """
+    yield a, b
+    if a.is_float and b.is_float:
+        yield from ((t, t) for t in (f32, f64) if max(a.bits, b.bits) <= t.bits)
+        return
+    for x in (a, *_WIDER.get(a, ())):
+        for y in (b, *_WIDER.get(b, ())):
+            yield x, y
+
+
+@dataclass(frozen=True, slots=True)
+class _Choice:
+    spec: TargetSpec
+    buffers: dict[str, Buffer]
+
+    def candidates(self, s: Gemm) -> list[Candidate]:
+        """Every way to compute a product, cheapest first; cost in cycles per block."""
+        volume = self._volume(s)
+        loops = Candidate(LOOPS, volume / LOOP_RATE, "plain vector loops")
+        a, b, c = (self.buffers[r.buffer].dtype for r in (s.a, s.b, s.c))
+        found = [self._cost(atom, volume) for atom in self._atoms(a, b, c)]
+        return [*sorted(found, key=lambda x: (x.cost or 0.0, str(x.value))), loops]
+
+    def _atoms(self, a: DType, b: DType, c: DType) -> list[MatrixAtom]:
+        for x, y in operand_types(a, b, c):
+            found = self.spec.atoms(x.name, y.name, c.name)
+            if found:
+                return list(found)
+        return []
+
+    def _cost(self, atom: MatrixAtom, volume: float) -> Candidate:
+        return Candidate(atom.name, 2 * volume / atom.rate, f"{atom.m}x{atom.n} block in registers")
+
+    def _volume(self, s: Gemm) -> float:
+        m, n = (_extent(r.extent) for r in s.c.ranges[-2:])
+        return m * n * _extent(s.a.ranges[-2 if s.transpose_a else -1].extent)
+
+
+def _extent(e: object) -> float:
+    return float(e.value) if isinstance(e, Const) else 1.0
+
+
+def plan_atoms(fn: Function, cx: PassContext, plan: Plan) -> Plan:
+    """Decide `KERNEL.gemm:C.atom` for every product."""
+    choice = _Choice(cx.target, declared(fn))
+    for kernel in walk(fn.body):
+        if not isinstance(kernel, Kernel):
+            continue
+        for stem, s in gemm_keys(kernel):
+            candidates = choice.candidates(s)
+            plan = decide(
+                plan,
+                cx,
+                f"{stem}.atom",
+                candidates[0].value,
+                reason=candidates[0].reason,
+                allowed=[c.value for c in candidates],
+                candidates=tuple(candidates),
+            )
+    return plan
+
+
+PASS = Pass(name="plan-atoms", phase="plan", plan=plan_atoms, doc=__doc__)

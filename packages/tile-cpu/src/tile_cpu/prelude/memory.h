@@ -1,0 +1,30 @@
+TILE_FN DTxN tile_load_DTxN(const DT_t *p) { return *(const DTxN_any *)p; }
+
+TILE_FN void tile_store_DTxN(DT_t *p, DTxN v) { *(DTxN_any *)p = v; }
+
+/* The first n of N elements, zeros behind them; reads nothing beyond p[n - 1]. */
+TILE_FN DTxN tile_load_first_DTxN(const DT_t *p, int64_t n) {
+  DT_t room[LANES] = {0};
+  for (int64_t i = 0; i < (n < LANES ? n : LANES); i++) room[i] = p[i];
+  return tile_load_DTxN(room);
+}
+
+/* The first n of N elements of v; writes nothing beyond p[n - 1]. */
+TILE_FN void tile_store_first_DTxN(DT_t *p, DTxN v, int64_t n) {
+  DT_t room[LANES];
+  tile_store_DTxN(room, v);
+  for (int64_t i = 0; i < (n < LANES ? n : LANES); i++) p[i] = room[i];
+}
+
+/* Element i of the result is p[i * stride]. */
+TILE_FN DTxN tile_load_strided_DTxN(const DT_t *p, int64_t stride) {
+  DT_t room[LANES];
+  for (int64_t i = 0; i < LANES; i++) room[i] = p[i * stride];
+  return tile_load_DTxN(room);
+}
+
+TILE_FN void tile_store_strided_DTxN(DT_t *p, DTxN v, int64_t stride) {
+  DT_t room[LANES];
+  tile_store_DTxN(room, v);
+  for (int64_t i = 0; i < LANES; i++) p[i * stride] = room[i];
+}
