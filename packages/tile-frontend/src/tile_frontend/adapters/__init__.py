@@ -1,0 +1,63 @@
+"""Arrays of whichever library the caller uses, seen alike: element type, extents, strides, device,
+address.
+
+No array library is imported here. An argument's own module says which adapter fits, so `torch` is
+loaded only by who passes its tensors.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import Any
+
+from tile_frontend.adapters.base import Adapter, ArrayInfo
+
+__all__ = ["Adapter", "ArrayInfo", "adapter_for", "adapter_named", "is_array"]
+
+_BY_LIBRARY = {
+    "numpy": "tile_frontend.adapters.numpy_arrays",
+    "ml_dtypes": "tile_frontend.adapters.numpy_arrays",
+    "torch": "tile_frontend.adapters.torch_tensors",
+}
+_FOUND: dict[type, Adapter | None] = {}
+
+
+def is_array(x: object) -> bool:
+    """Whether `x` is an array of some library: it has a shape of at least no axes, and data behind
+    it.
+    """
+    return adapter_for(x) is not None
+
+
+def adapter_for(x: object) -> Adapter | None:
+    """The adapter for arrays of the type of `x`, or None when it is no array."""
+    kind = type(x)
+    if kind not in _FOUND:
+        _FOUND[kind] = _find(kind)
+    return _FOUND[kind]
+
+
+def adapter_named(name: str) -> Adapter:
+    """The adapter of a library, by the library's name."""
+    made: Adapter = import_module(_BY_LIBRARY[name]).ADAPTER
+    return made
+
+
+def _find(kind: type) -> Adapter | None:
+    for base in kind.__mro__:
+        library = base.__module__.partition(".")[0]
+        if library in _BY_LIBRARY and hasattr(kind, "shape") and hasattr(kind, "__array__"):
+            # A scalar of the library (numpy.float32) has a shape too, but cannot be written to.
+            return adapter_named(library) if hasattr(kind, "__dlpack__") else None
+    if hasattr(kind, "__dlpack__") and hasattr(kind, "__dlpack_device__"):
+        made: Adapter = import_module("tile_frontend.adapters.dlpack").ADAPTER
+        return made
+    return None
+
+
+def describe(x: Any) -> Any:
+    """What decides how an argument is passed, as a hashable key: for an array its type, extents and
+    strides.
+    """
+    adapter = adapter_for(x)
+    return type(x) if adapter is None else adapter.describe(x)

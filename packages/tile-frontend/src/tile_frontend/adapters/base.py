@@ -1,0 +1,60 @@
+"""What an adapter tells of an array."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Protocol
+
+if TYPE_CHECKING:
+    from tile_ir.types import DType
+
+
+@dataclass(frozen=True, slots=True)
+class ArrayInfo:
+    """An array as a launch sees it.
+
+    `strides` are in elements, None where they are no whole number of them.
+    """
+
+    dtype: DType
+    shape: tuple[int, ...]
+    strides: tuple[int, ...] | None
+    device: str = "cpu"
+    writable: bool = True
+
+
+class Adapter(Protocol):
+    """One array library."""
+
+    library: str
+
+    def describe(self, x: Any) -> Any:
+        """A hashable key of everything in `inspect`, cheap enough for every launch."""
+
+    def inspect(self, x: Any) -> ArrayInfo:
+        """Everything about the array but its data."""
+
+    def address(self, x: Any) -> int:
+        """The address of its first element."""
+
+    def empty(self, shape: tuple[int, ...], dtype: DType, device: str) -> Any:
+        """A new array with undefined contents."""
+
+
+def row_major(shape: tuple[int, ...]) -> tuple[int, ...]:
+    """The strides, in elements, of an array without gaps whose last axis is fastest."""
+    out, step = [], 1
+    for extent in reversed(shape):
+        out.append(step)
+        step *= extent
+    return tuple(reversed(out))
+
+
+def packed_shape(shape: tuple[int, ...], dtype: DType) -> tuple[int, ...]:
+    """The extents, in bytes, of an array of a type narrower than a byte: two elements share one
+    along the last axis.
+    """
+    if dtype.storage_bits >= 8 or not shape:
+        return shape
+    per_byte = 8 // dtype.storage_bits
+    return (*shape[:-1], -(-shape[-1] // per_byte))

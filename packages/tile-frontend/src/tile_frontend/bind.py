@@ -1,0 +1,201 @@
+"""Arguments of a launch: checked against the parameters once per combination of types, extents and
+strides.
+
+`Binder.prepare` finds what is wrong and names the argument; what it returns launches any arguments
+of the same key without looking at them again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from tile_frontend import argument_errors as wrong
+from tile_frontend.adapters import Adapter, ArrayInfo, adapter_for, adapter_named
+from tile_frontend.adapters.base import row_major
+from tile_frontend.dims import Equation, evaluate, solve
+from tile_frontend.scalars import scalar_slot
+from tile_ir.opdef import Access
+from tile_ir.ops import View
+from tile_ir.rewrite import all_effects, walk
+
+if TYPE_CHECKING:
+    from tile_ir.core import Buffer, Function
+    from tile_ir.expr import Expr
+
+Slot = Callable[[Sequence[Any]], Any]
+"""Gives the entry's argument from the caller's arguments (outputs behind them)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """A checked combination of arguments: how to make outputs, and each argument of the entry."""
+
+    outputs: tuple[Callable[[], Any], ...]
+    slots: tuple[Slot, ...]
+
+
+class Binder:
+    """The parameters of one function, on a kind of device."""
+
+    def __init__(self, function: Function, device: str = "cpu") -> None:
+        self.function = function
+        self.device = device
+        self.inputs = [p for p in function.params if p.name not in function.results]
+        self.names = tuple(p.name for p in self.inputs)
+
+    @cached_property
+    def touched(self) -> dict[str, Access]:
+        """How the body uses each buffer; one that is absent may be given as None."""
+        home = {s.buffer.name: s.source for s in walk(self.function.body) if isinstance(s, View)}
+        found: dict[str, Access] = {}
+        for effect in all_effects(self.function.body):
+            name = effect.buffer
+            while name in home:
+                name = home[name]
+            found[name] = found.get(name, Access(0)) | effect.access
+        return found
+
+    def prepare(self, args: Sequence[Any]) -> Prepared:
+        """Check the arguments.
+
+        Raises `TileError` E2001 to E2012, each naming the argument.
+        """
+        if len(args) != len(self.inputs):
+            raise wrong.count(self.function.name, self.names, len(args))
+        infos = {
+            p.name: self._array(p.buffer, arg)
+            for p, arg in zip(self.inputs, args, strict=True)
+            if p.buffer is not None
+        }
+        known = self._dimensions(infos)
+        for param in self.inputs:
+            info = infos.get(param.name)
+            if param.buffer is not None and info is not None:
+                self._check_strides(param.buffer, info, known)
+        return self._prepared(args, known)
+
+    def _array(self, buffer: Buffer, arg: Any) -> ArrayInfo | None:
+        use = self.touched.get(buffer.name, Access(0))
+        if arg is None:
+            if use:
+                raise wrong.missing(buffer.name)
+            return None
+        adapter = adapter_for(arg)
+        if adapter is None:
+            raise wrong.no_array(buffer.name, arg)
+        info = adapter.inspect(arg)
+        if info.device != self.device:
+            raise wrong.device(buffer.name, info.device, self.device)
+        _check_type(buffer, info)
+        if len(info.shape) != len(buffer.shape):
+            raise wrong.rank(buffer, info)
+        if use & (Access.WRITE | Access.UPDATE) and not info.writable:
+            raise wrong.read_only(buffer.name)
+        return info
+
+    def _dimensions(self, infos: dict[str, ArrayInfo | None]) -> dict[str, int]:
+        equations = [e for p in self.inputs for e in equations_of(p.buffer, infos.get(p.name))]
+        known, impossible = solve(equations)
+        if impossible is not None:
+            raise wrong.unsolvable(impossible)
+        unknown = [d.name for d in self.function.dims if d.name not in known]
+        if unknown:
+            raise wrong.undetermined(unknown)
+        for equation in equations:
+            expected = evaluate(equation.expr, known)
+            if expected != equation.value:
+                raise wrong.extent(equation, expected, known, equations)
+        return known
+
+    def _check_strides(self, buffer: Buffer, info: ArrayInfo, known: dict[str, int]) -> None:
+        if 0 in info.shape or (buffer.strides is not None and info.strides is not None):
+            return
+        wanted = row_major(info.shape)
+        if info.strides is None or any(
+            extent > 1 and stride != want
+            for extent, stride, want in zip(info.shape, info.strides, wanted, strict=True)
+        ):
+            raise wrong.strides(buffer, info, wanted)
+
+    def _prepared(self, args: Sequence[Any], known: dict[str, int]) -> Prepared:
+        place = {name: i for i, name in enumerate((*self.names, *self.function.results))}
+        library = next((a for a in map(adapter_for, args) if a is not None), None)
+        maker = library or adapter_named("numpy")
+        buffers = {p.name: p.buffer for p in self.function.params}
+        outputs = tuple(
+            _maker(maker, buffers[n], known, self.device) for n in self.function.results
+        )
+        slots: list[Slot] = []
+        for param in self.function.params:
+            at = place[param.name]
+            if param.scalar is not None:
+                slots.append(scalar_slot(param.name, param.scalar.dtype, at))
+            else:
+                arg = args[at] if at < len(args) else None
+                given = at >= len(args) or arg is not None
+                slots.append(_pointer(adapter_for(arg) or maker, at) if given else _null)
+        slots.extend(_constant(known[d.name]) for d in self.function.dims)
+        return Prepared(outputs, tuple(slots))
+
+
+def _check_type(buffer: Buffer, info: ArrayInfo) -> None:
+    declared, given = buffer.dtype, info.dtype
+    a_byte = given.is_int and given.storage_bits == 8
+    if declared.storage_bits < 8:
+        # Arrays of such types keep one element in a byte, except those of several lanes.
+        if not a_byte and not (given.scalar is declared and given.storage_bits == 8):
+            raise wrong.unpacked(buffer, given)
+        return
+    as_bool = declared.is_bool and a_byte
+    as_code = declared.is_float and declared.bits <= 8 and a_byte and not given.is_signed
+    if not (given is declared or as_bool or as_code):
+        raise wrong.dtype(buffer, given)
+
+
+def equations_of(buffer: Buffer | None, info: ArrayInfo | None) -> list[Equation]:
+    """What an argument says of the dimensions in its parameter's extents and strides."""
+    if buffer is None or info is None:
+        return []
+    found = []
+    for axis, (declared, value) in enumerate(zip(_stored(buffer), info.shape, strict=True)):
+        found.append(Equation(declared, value, buffer.name, axis))
+    for axis, declared in enumerate(buffer.strides or ()):
+        if info.strides is not None and info.shape[axis] > 1:
+            stride = info.strides[axis]
+            found.append(Equation(declared, stride, buffer.name, axis, is_stride=True))
+    return found
+
+
+def _stored(buffer: Buffer) -> tuple[Expr, ...]:
+    """The declared extents, the last one in bytes where several elements share one."""
+    from tile_ir import build  # only packed types need arithmetic on extents
+
+    if buffer.dtype.storage_bits >= 8:
+        return buffer.shape
+    per_byte = 8 // buffer.dtype.storage_bits
+    return (*buffer.shape[:-1], build.ceildiv(buffer.shape[-1], per_byte))
+
+
+def _maker(
+    adapter: Adapter, buffer: Buffer | None, known: dict[str, int], device: str
+) -> Callable[[], Any]:
+    assert buffer is not None
+    shape = tuple(evaluate(e, known) for e in buffer.shape)
+    dtype = buffer.dtype
+    return lambda: adapter.empty(shape, dtype, device)
+
+
+def _pointer(adapter: Adapter, at: int) -> Slot:
+    address = adapter.address
+    return lambda args: address(args[at])
+
+
+def _null(args: Sequence[Any]) -> int:
+    return 0
+
+
+def _constant(value: int) -> Slot:
+    return lambda args: value

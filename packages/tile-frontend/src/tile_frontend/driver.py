@@ -1,0 +1,249 @@
+"""From a traced function to something that can be called: pipeline, emission, toolchain, cache,
+runtime.
+
+Everything about the device is behind the target's plugin; this file only puts the steps in order. A
+kernel found in the cache runs none of them but the last.
+"""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import asdict, dataclass, field, fields
+from functools import cache, partial
+from pathlib import Path
+from time import perf_counter
+from typing import TYPE_CHECKING, Any
+
+import tile_ir
+import tile_passes
+from tile_frontend import cache as disk
+from tile_frontend import knobs
+from tile_frontend._version import __version__
+from tile_ir.plugin import discover, resolve
+from tile_ir.text import print_function
+from tile_ir.verify import check
+from tile_passes.base import PassContext, State
+from tile_passes.manager import run_pipeline
+from tile_passes.plan.model import Candidate, Decision, Plan
+from tile_passes.plan.pins import check_pins
+from tile_passes.registry import with_third_party
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from tile_frontend.target_select import Target
+    from tile_ir.core import Function
+    from tile_ir.target import TargetSpec
+    from tile_passes.pipeline import Pipeline
+
+_LOG = logging.getLogger("tile")
+_LIBRARY = "kernel"
+_SOURCE = "source"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stored:
+    """What a runtime needs to know of an artifact, as the cache keeps it."""
+
+    entry: str
+    signature: tuple[str, ...]
+    kernels: tuple[str, ...]
+    strict: bool
+    source: str
+    plan: Plan
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Compiled:
+    """A loaded kernel.
+
+    `launch` takes what `artifact.signature` says; `seconds` is what each step took.
+    """
+
+    artifact: Stored
+    launch: Callable[..., None]
+    source_path: Path
+    library_path: Path
+    cached: bool
+    seconds: Mapping[str, float] = field(default_factory=dict)
+
+
+def compile_function(
+    fn: Function,
+    target: Target,
+    pins: Mapping[str, Any] | None = None,
+    flags: Sequence[str] = (),
+) -> Compiled:
+    """Compile `fn` for `target`, or find it in the cache, and load it.
+
+    Raises `TileError` for what the verifier, a pass, the toolchain or the runtime refuses.
+    """
+    seconds: dict[str, float] = {}
+    start = perf_counter()
+    manifest = target.manifest
+    toolchain = resolve(manifest.toolchain)(target.spec)
+    key = disk.key_of(
+        print_function(fn),
+        repr(sorted((pins or {}).items())),
+        repr(tuple(flags)),
+        _described(target.spec),
+        toolchain.fingerprint(fn.numerics == "strict"),
+        *(_versions(manifest.name) or (str(_pipeline(target)),)),
+    )
+    seconds["key"] = perf_counter() - start
+    entry = disk.find(key)
+    cached = entry is not None
+    if entry is None:
+        compiler = partial(toolchain.compile, flags=tuple(flags)) if flags else toolchain.compile
+        entry = disk.build(
+            key, lambda folder: _make(folder, fn, target, pins, toolchain, compiler, seconds)
+        )
+    start = perf_counter()
+    artifact = _restored(entry)
+    library = entry.file(_LIBRARY + toolchain.suffix)
+    try:
+        launch = resolve(manifest.runtime)(target.spec).load(artifact, library)
+    except Exception:
+        disk.drop(entry)  # what cannot be loaded must not be found again
+        raise
+    seconds["load"] = perf_counter() - start
+    if knobs.verbose():
+        _LOG.warning("%s for %s: %s", fn.name, target, _times(seconds, cached))
+    return Compiled(
+        artifact=artifact,
+        launch=launch,
+        source_path=entry.file(entry.meta["source"]),
+        library_path=library,
+        cached=cached,
+        seconds=seconds,
+    )
+
+
+def lowered(
+    fn: Function, target: Target, pins: Mapping[str, Any] | None = None
+) -> tuple[Any, dict[str, float]]:
+    """Run pipeline and emission only: the artifact and the seconds of each step. Needs no device
+    and no toolchain.
+    """
+    start = perf_counter()
+    pipeline = _pipeline(target)
+    emit = resolve(target.manifest.emit)
+    loaded = perf_counter()
+    check(fn)
+    checked = perf_counter()
+    context = PassContext(target=target.spec, pins=pins or {})
+    outcome = run_pipeline(pipeline, State(function=fn), context)
+    state = outcome.state
+    if pins:
+        check_pins(state.function, context, state.plan)
+    passed = perf_counter()
+    artifact = emit(state.function, target.spec, state.plan)
+    done = perf_counter()
+    return artifact, {
+        "import": loaded - start,
+        "verify": checked - loaded,
+        "passes": passed - checked,
+        "emit": done - passed,
+    }
+
+
+def _pipeline(target: Target) -> Pipeline:
+    made: Pipeline = resolve(target.manifest.pipeline)(None)
+    return with_third_party(made, target.manifest.name)
+
+
+def _make(
+    folder: Path,
+    fn: Function,
+    target: Target,
+    pins: Mapping[str, Any] | None,
+    toolchain: Any,
+    compiler: Callable[[Any, Path], None],
+    seconds: dict[str, float],
+) -> dict[str, Any]:
+    artifact, steps = lowered(fn, target, pins)
+    seconds.update(steps)
+    source = _SOURCE + getattr(toolchain, "source_suffix", ".c")
+    (folder / source).write_text(artifact.source, "utf-8")
+    start = perf_counter()
+    compiler(artifact, folder / (_LIBRARY + toolchain.suffix))
+    seconds["toolchain"] = perf_counter() - start
+    return {
+        "source": source,
+        "entry": artifact.entry,
+        "signature": list(artifact.signature),
+        "kernels": list(artifact.kernels),
+        "strict": artifact.strict,
+        "plan": [asdict(d) for d in artifact.plan],
+    }
+
+
+def _restored(entry: disk.Entry) -> Stored:
+    meta = entry.meta
+    return Stored(
+        entry=meta["entry"],
+        signature=tuple(meta["signature"]),
+        kernels=tuple(meta["kernels"]),
+        strict=meta["strict"],
+        source=entry.file(meta["source"]).read_text("utf-8"),
+        plan=Plan(tuple(_decision(d) for d in meta["plan"])),
+    )
+
+
+def _decision(data: Mapping[str, Any]) -> Decision:
+    candidates = tuple(
+        Candidate(_tupled(c["value"]), c["cost"], c["reason"]) for c in data["candidates"]
+    )
+    return Decision(
+        key=data["key"],
+        value=_tupled(data["value"]),
+        by=data["by"],
+        reason=data["reason"],
+        candidates=candidates,
+    )
+
+
+def _tupled(value: Any) -> Any:
+    """JSON has lists where a Plan has tuples."""
+    return tuple(_tupled(v) for v in value) if isinstance(value, (list, tuple)) else value
+
+
+def _described(spec: TargetSpec) -> str:
+    """A description as text that is the same in every process: a set's own order is not."""
+    values = (getattr(spec, f.name) for f in fields(spec))
+    return repr([sorted(v) if isinstance(v, frozenset) else v for v in values])
+
+
+@cache
+def _versions(target: str) -> tuple[str, ...]:
+    """What makes equal programs compile differently: versions, and the files of the packages at
+    work. They determine the pipeline, so that finding a kernel imports no pass.
+
+    Empty for a target that is no installed plugin.
+    """
+    entry = next((e for e in discover("tile.targets") if e.name == target), None)
+    if entry is None:
+        return ()
+    own = __import__(entry.value.partition(":")[0].partition(".")[0])
+    packages = (tile_ir.__file__, tile_passes.__file__, own.__file__ or "")
+    passes = (f"{e.name} {e.origin}" for e in discover("tile.passes"))
+    return (
+        f"frontend {__version__}",
+        entry.origin,
+        *passes,
+        *(_stamp(Path(p).parent) for p in packages),
+    )
+
+
+def _stamp(folder: Path) -> str:
+    """Size and time of every source file, so that an edited checkout never meets kernels of its
+    former self.
+    """
+    files = (p for p in folder.rglob("*") if p.suffix in (".py", ".h", ".c", ".yaml"))
+    facts = ((str(p.relative_to(folder)), p.stat()) for p in sorted(files))
+    return disk.key_of(*(f"{name} {s.st_size} {s.st_mtime_ns}" for name, s in facts))
+
+
+def _times(seconds: Mapping[str, float], cached: bool) -> str:
+    steps = ", ".join(f"{k} {v * 1e3:.1f} ms" for k, v in seconds.items())
+    return f"{'from the cache' if cached else 'compiled'} ({steps})"

@@ -1,0 +1,384 @@
+"""`@tile.jit` and `tile.compile`: when what is traced, compiled, remembered and run."""
+
+from __future__ import annotations
+
+import ast
+import functools
+import inspect
+import sys
+import threading
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from tile_frontend import driver, eager
+from tile_frontend.adapters import adapter_for, describe
+from tile_frontend.kernel import JITKernel
+from tile_frontend.language.function import PrimFunc
+from tile_frontend.rewrite.source import function_node
+from tile_frontend.specialize import Call, frozen, read_call
+from tile_frontend.target_select import select
+from tile_frontend.trace.places import here
+from tile_ir.diag import TileError
+
+if TYPE_CHECKING:
+    from types import FunctionType
+
+    from tile_ir.core import Function
+
+__all__ = ["JITImpl", "compile", "jit", "par_compile"]
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """How to compile: outputs by position, target, pins of the Plan, numerics, flags of the device
+    compiler.
+
+    `debug_root_path` receives program and source of every kernel.
+    """
+
+    out_idx: Any = None
+    target: Any = None
+    plan: Mapping[str, Any] | None = None
+    numerics: str | None = None
+    compile_flags: Any = None
+    debug_root_path: str | None = None
+
+
+def compile(
+    func: PrimFunc | JITImpl,
+    out_idx: int | Sequence[int] | None = None,
+    execution_backend: str | None = None,
+    target: Any = None,
+    target_host: Any = None,
+    verbose: bool | None = None,
+    pass_configs: Mapping[Any, Any] | None = None,
+    compile_flags: str | Sequence[str] | None = None,
+    plan: Mapping[str, Any] | None = None,
+    numerics: str | None = None,
+    debug_root_path: str | None = None,
+) -> JITKernel:
+    """Compile a `@T.prim_func` and return the kernel.
+
+    Args:
+        func: the traced function.
+        out_idx: position(s) of parameters that the runtime allocates and the call returns;
+            negatives count from the end.
+        target: "cpu", "cpu -arch=x86-64-v4", a mapping, a manifest; None follows TILE_TARGET, then
+            what is at hand.
+        plan: decisions to pin, by the keys that `kernel.explain()` shows.
+        numerics: "default" or "strict": whether floating-point work may be reordered.
+        compile_flags: further flags of the device compiler.
+        debug_root_path: a folder for the program's and the source's text.
+        execution_backend, target_host, verbose, pass_configs: accepted for compatibility, without
+            effect.
+
+    Raises `TileError`: E1108 for a bad out_idx, and whatever verifier, passes and toolchain refuse.
+    """
+    if isinstance(func, JITImpl):
+        return func.compile()
+    if not isinstance(func, PrimFunc):
+        raise TileError(
+            "E1114",
+            f"tile.compile got an object of type {type(func).__name__}",
+            here(),
+            help="pass a function under @T.prim_func, or call a @tile.jit function",
+        )
+    options = Options(out_idx, target, plan, numerics, compile_flags, debug_root_path)
+    return _compile(func, options)
+
+
+def _compile(func: PrimFunc, options: Options) -> JITKernel:
+    function = with_outputs(func.function, options.out_idx)
+    if options.numerics is not None:
+        function = replace(function, numerics=_numerics(options.numerics))
+    flags = (*_flags(func.settings.get("compile_flags")), *_flags(options.compile_flags))
+    try:
+        target = select(options.target)
+        compiled = driver.compile_function(function, target, options.plan, flags)
+    except TileError as error:
+        raise error.at(here()) from error.__cause__
+    kernel = JITKernel(function, target, compiled)
+    if options.debug_root_path is not None:
+        _write_debug(kernel, Path(options.debug_root_path))
+    return kernel
+
+
+def _numerics(given: str) -> str:
+    if given not in ("default", "strict"):
+        raise TileError("E1503", f"numerics={given!r}", help='it is "default" or "strict"')
+    return given
+
+
+def _flags(given: Any) -> tuple[str, ...]:
+    if given is None:
+        return ()
+    return (given,) if isinstance(given, str) else tuple(given)
+
+
+def _write_debug(kernel: JITKernel, root: Path) -> None:
+    root.mkdir(parents=True, exist_ok=True)
+    (root / f"{kernel.function.name}.tir").write_text(kernel.ir, "utf-8")
+    source = root / f"{kernel.function.name}{kernel.source_path.suffix}"
+    source.write_text(kernel.kernel_source, "utf-8")
+
+
+def with_outputs(function: Function, out_idx: int | Sequence[int] | None) -> Function:
+    """The function with the parameters at `out_idx` as outputs.
+
+    Raises `TileError` E1108 for positions that do not exist, are scalars, or add to those of
+    T.empty.
+    """
+    if out_idx is None:
+        return function
+    positions = [out_idx] if isinstance(out_idx, int) else list(out_idx)
+    count = len(function.params)
+    bad = [i for i in positions if not -count <= i < count]
+    names = tuple(function.params[i].name for i in positions if i not in bad)
+    scalars = [p.name for p in function.params if p.name in names and p.scalar is not None]
+    if bad or scalars or function.results or len(set(names)) != len(names):
+        raise TileError(
+            "E1108",
+            f"out_idx={out_idx!r} does not name outputs of {function.name}",
+            here(),
+            notes=(
+                f"its parameters are {', '.join(p.name for p in function.params)}",
+                *(
+                    [f"T.empty already makes {', '.join(function.results)} outputs"]
+                    if function.results
+                    else []
+                ),
+            ),
+            help=f"use distinct positions of tensors, from {-count} to {count - 1}, or T.empty, "
+            "not both",
+        )
+    return replace(function, results=names)
+
+
+def par_compile(
+    funcs: Iterable[PrimFunc],
+    num_workers: int | None = None,
+    ignore_error: bool = False,
+    **options: Any,
+) -> list[JITKernel | None]:
+    """Compile several functions at once in threads; `options` are those of `tile.compile`.
+
+    With `ignore_error` a failed one is None in the list; else the first error is raised.
+    """
+
+    def one(func: PrimFunc) -> JITKernel | None:
+        try:
+            return compile(func, **options)
+        except Exception:  # whatever it is, it is one entry's
+            if ignore_error:
+                return None
+            raise
+
+    with ThreadPoolExecutor(num_workers) as pool:
+        return list(pool.map(one, funcs))
+
+
+def jit(
+    func: Any = None,
+    *,
+    out_idx: int | Sequence[int] | None = None,
+    target: Any = None,
+    target_host: Any = None,
+    execution_backend: str | None = None,
+    verbose: bool | None = None,
+    pass_configs: Mapping[Any, Any] | None = None,
+    debug_root_path: str | None = None,
+    compile_flags: str | Sequence[str] | None = None,
+    plan: Mapping[str, Any] | None = None,
+    numerics: str | None = None,
+) -> Any:
+    """Decorate a kernel function, in one of two styles.
+
+    Eager: the body is the kernel; calling it with arrays compiles (once) and runs it, and returns
+    its outputs. Lazy: the function returns a `@T.prim_func`; calling it with Python arguments
+    returns a compiled kernel.
+
+    The options are those of `tile.compile`; out_idx belongs to the lazy style.
+    """
+    options = Options(out_idx, target, plan, numerics, compile_flags, debug_root_path)
+    outer = sys._getframe(1)
+
+    def decorate(fn: FunctionType) -> JITImpl:
+        local = dict(outer.f_locals) if "<locals>" in fn.__qualname__ else {}
+        return JITImpl(fn, options, local)
+
+    return decorate if func is None else decorate(func)
+
+
+class JITImpl:
+    """A function under `@tile.jit`, and the kernels that it has been compiled to."""
+
+    def __init__(self, fn: FunctionType, options: Options, outer: Mapping[str, Any]) -> None:
+        functools.update_wrapper(self, fn)
+        self.fn = fn
+        self.options = options
+        self.outer = outer
+        self.signature = inspect.signature(fn)
+        self._lock = threading.RLock()
+        self._calls: dict[Any, Any] = {}
+        self._kernels: dict[Any, JITKernel] = {}
+
+    @functools.cached_property
+    def is_lazy(self) -> bool:
+        """Whether the function defines a `@T.prim_func`, which calling it returns compiled."""
+        node = function_node(self.fn)
+        inner = (n for n in ast.walk(node) if isinstance(n, ast.FunctionDef) and n is not node)
+        return any(_names_prim_func(d) for n in inner for d in n.decorator_list)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Eager: run on arrays. Lazy: the kernel for these Python arguments."""
+        try:
+            key = (
+                tuple([describe_call(a) for a in args]),
+                *((k, describe_call(v)) for k, v in kwargs.items()),
+            )
+            run = self._calls.get(key)
+        except TypeError:  # an unhashable argument: a list, a dict
+            key, run = None, None
+        if run is None:
+            run = self._resolve(args, kwargs)
+            if key is not None:
+                self._calls[key] = run
+        return run(args, kwargs)
+
+    def _resolve(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+        call = read_call(self.fn, self.signature, args, kwargs)
+        if not self.is_lazy:
+            if not call.arrays and (call.consts or call.absent):
+                raise TileError(
+                    "E1111",
+                    f"{self.fn.__name__} was called without its tensors {', '.join(call.absent)}",
+                    here(),
+                    help="pass them, or use .compile(M=...) to get the kernel without running it",
+                )
+            made = self._eager_kernel(call)
+            if isinstance(made, JITKernel):
+                return _runner(made, self.signature, args, kwargs)
+            return lambda _args, _kwargs, made=made: self._compiled(made)
+        kernel = self._lazy_kernel(args, kwargs)
+        return lambda _args, _kwargs: kernel
+
+    def _eager_kernel(self, call: Call) -> JITKernel | PrimFunc:
+        found = eager.determine(self.fn, call, self.outer)
+        if isinstance(found, PrimFunc):
+            return found
+        if self.options.out_idx is not None:
+            raise TileError(
+                "E1108",
+                f"out_idx belongs to the lazy style, but {self.fn.__name__} is written in the "
+                "eager style",
+                help="return outputs made by T.empty(...)",
+            )
+        # An array that speaks DLPack need not name its type; the key of a call then stands for it.
+        dtypes = tuple(
+            (name, getattr(a, "dtype", None) or describe(a)) for name, a in call.arrays.items()
+        )
+        key = (call.static_key, tuple(sorted(found.items())), dtypes)
+        with self._lock:
+            if key not in self._kernels:
+                func = eager.traced(self.fn, call, self.outer, found)
+                self._kernels[key] = self._compiled(func)
+            return self._kernels[key]
+
+    def _lazy_kernel(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> JITKernel:
+        bound = self.signature.bind(*args, **kwargs)
+        bound.apply_defaults()
+        key = tuple((n, frozen(n, v)) for n, v in bound.arguments.items())
+        with self._lock:
+            if key not in self._kernels:
+                self._kernels[key] = self._compiled(self._lazy_function(args, kwargs))
+            return self._kernels[key]
+
+    def _lazy_function(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> PrimFunc:
+        made = self.fn(*args, **kwargs)
+        if not isinstance(made, PrimFunc):
+            raise TileError(
+                "E1115",
+                f"{self.fn.__name__} returns {made!r}",
+                help="a lazy @tile.jit function returns the @T.prim_func that it defines",
+            )
+        return made
+
+    def _compiled(self, func: PrimFunc) -> JITKernel:
+        return _compile(func, self.options)
+
+    # -- without running
+
+    def get_tir(self, *args: Any, **kwargs: Any) -> PrimFunc:
+        """The traced function for these arguments; T.const dimensions are given by name."""
+        if self.is_lazy:
+            return self._lazy_function(args, kwargs)
+        call = read_call(self.fn, self.signature, args, kwargs)
+        found = eager.determine(self.fn, call, self.outer)
+        if isinstance(found, PrimFunc):
+            return found
+        return eager.traced(self.fn, call, self.outer, found)
+
+    def compile(self, *args: Any, **kwargs: Any) -> JITKernel:
+        """The compiled kernel for these arguments, without running it: `matmul.compile(M=1024,
+        N=1024, K=1024)`.
+        """
+        if self.is_lazy:
+            return self._lazy_kernel(args, kwargs)
+        call = read_call(self.fn, self.signature, args, kwargs)
+        made = self._eager_kernel(call)
+        return made if isinstance(made, JITKernel) else self._compiled(made)
+
+    def get_kernel_source(self, *args: Any, **kwargs: Any) -> str:
+        """The generated source for these arguments."""
+        return self.compile(*args, **kwargs).get_kernel_source()
+
+    def par_compile(
+        self, configs: Iterable[Any], num_workers: int | None = None, ignore_error: bool = False
+    ) -> list[JITKernel | None]:
+        """Compile for several sets of arguments (dicts of keywords, or tuples) in threads."""
+
+        def one(config: Any) -> JITKernel | None:
+            try:
+                if isinstance(config, Mapping):
+                    return self.compile(**config)
+                return self.compile(*config)
+            except Exception:  # a bad configuration may break the function's own Python
+                if ignore_error:
+                    return None
+                raise
+
+        with ThreadPoolExecutor(num_workers) as pool:
+            return list(pool.map(one, configs))
+
+
+def describe_call(x: Any) -> Any:
+    """The key of an argument in the table of past calls."""
+    return describe(x) if adapter_for(x) is not None else (type(x), x)
+
+
+def _names_prim_func(decorator: ast.expr) -> bool:
+    if isinstance(decorator, ast.Call):
+        decorator = decorator.func
+    name = decorator.attr if isinstance(decorator, ast.Attribute) else getattr(decorator, "id", "")
+    return name == "prim_func"
+
+
+def _runner(
+    kernel: JITKernel, signature: inspect.Signature, args: Sequence[Any], kwargs: Mapping[str, Any]
+) -> Callable[[Sequence[Any], Mapping[str, Any]], Any]:
+    """Run the kernel on the tensors among the arguments of any call that looks like this one."""
+    order = list(signature.parameters)
+    wanted = kernel.binder.names
+
+    def named(args: Sequence[Any], kwargs: Mapping[str, Any]) -> list[Any]:
+        given = {**dict(zip(order, args, strict=False)), **kwargs}
+        return [given.get(n) for n in wanted]
+
+    prepared = kernel.prepare(named(args, kwargs))
+    count = len(wanted)
+    if list(wanted) == order[:count] and len(args) >= count:
+        return lambda args, kwargs: kernel.run(prepared, args[:count])
+    return lambda args, kwargs: kernel.run(prepared, named(args, kwargs))

@@ -1,0 +1,49 @@
+"""The tile language: `import tile_frontend.language as T`.
+
+Tensors and dimensions come from `tensors`, on-chip buffers from `alloc`, the grid from `launch`,
+loops from `loops`, tile operations from `tile_ops`, `reduce` and `atomics`, scalar functions from
+`math`, element types from `dtypes`.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import Any
+
+from tile_frontend.language.refused import Refused, refused_names
+
+_MODULES = (
+    "tensors",
+    "alloc",
+    "launch",
+    "loops",
+    "tile_ops",
+    "reduce",
+    "atomics",
+    "math",
+    "dtypes",
+    "debug",
+    "annotations",
+    "macros",
+    "function",
+)
+
+# Many of the language's names are those of builtins, so they are bound without being spelled here.
+_EXPORTS = {
+    name: getattr(module, name)
+    for module in (import_module(f"{__name__}.{m}") for m in _MODULES)
+    for name in module.__all__
+}
+globals().update(_EXPORTS)
+__all__ = sorted(_EXPORTS)
+
+
+def __getattr__(name: str) -> Any:
+    """A name that is not carried out: refused when it is used, or unknown."""
+    if name in refused_names():
+        return Refused(name)
+    if name.startswith("__"):
+        raise AttributeError(name)
+    from tile_frontend.language.unknown import unknown  # only a mistake pays for this import
+
+    raise unknown(name, (*__all__, *refused_names()))

@@ -1,0 +1,26 @@
+"""The error for a name that the language does not have, with the nearest ones that it does."""
+
+from __future__ import annotations
+
+from difflib import get_close_matches
+from typing import TYPE_CHECKING
+
+from tile_ir.diag import TileError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+
+class TileAttributeError(TileError, AttributeError):
+    """An unknown name of the language; also an `AttributeError` to Python."""
+
+
+def unknown(name: str, known: Sequence[str]) -> TileAttributeError:
+    """The error E1504 for `T.name`."""
+    near = get_close_matches(name, known, n=3, cutoff=0.6)
+    guess = (
+        f"did you mean {', '.join('T.' + n for n in near)}?"
+        if near
+        else "see the language reference"
+    )
+    return TileAttributeError("E1504", f"the language has no name T.{name}", help=guess)

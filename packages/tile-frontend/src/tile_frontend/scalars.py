@@ -1,0 +1,55 @@
+"""Scalar arguments: checked at every launch, for their values are in no key."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from tile_frontend import argument_errors as wrong
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from tile_ir.types import DType
+
+
+def scalar_slot(name: str, dtype: DType, at: int) -> Callable[[Sequence[Any]], Any]:
+    """Take argument `at` as a scalar of `dtype`.
+
+    The slot raises `TileError` E2010 for a value of another kind or out of range.
+    """
+    take = _float if dtype.is_float else _bool if dtype.is_bool else _int
+    return lambda args: take(name, dtype, args[at])
+
+
+def _int(name: str, dtype: DType, value: Any) -> int:
+    number = _plain(value)
+    if not isinstance(number, int) or isinstance(number, bool):
+        raise wrong.scalar(name, dtype, value)
+    if not dtype.min_value <= number <= dtype.max_value:
+        raise wrong.scalar(name, dtype, value)
+    return number
+
+
+def _float(name: str, dtype: DType, value: Any) -> float:
+    number = _plain(value)
+    if not isinstance(number, (int, float)) or isinstance(number, bool):
+        raise wrong.scalar(name, dtype, value)
+    return float(number)
+
+
+def _bool(name: str, dtype: DType, value: Any) -> int:
+    number = _plain(value)
+    if not isinstance(number, bool):
+        raise wrong.scalar(name, dtype, value)
+    return int(number)
+
+
+def _plain(value: Any) -> Any:
+    """A scalar of an array library as Python's; anything else as it is."""
+    if type(value) in (int, float, bool):
+        return value
+    item = getattr(value, "item", None)
+    if callable(item) and getattr(value, "shape", None) == ():
+        return item()
+    index = getattr(type(value), "__index__", None)
+    return value if index is None else index(value)

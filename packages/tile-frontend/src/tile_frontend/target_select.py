@@ -1,0 +1,93 @@
+"""Choosing a target: an explicit object, a name, or "auto" for what is installed and at hand."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+from tile_frontend import knobs
+from tile_ir.diag import TileError
+from tile_ir.plugin import TargetManifest, discover, load, resolve
+from tile_ir.target import TargetRequest, TargetSpec, find_spec, parse_target
+
+_ALIASES = {"c": "cpu", "llvm": "cpu"}
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """A chosen target: its plugin, the description of the architecture, and what was asked for."""
+
+    manifest: TargetManifest
+    spec: TargetSpec
+    request: TargetRequest
+
+    @property
+    def device(self) -> str:
+        """The kind of memory that its kernels work on, as array libraries name it."""
+        return "cpu" if self.spec.family == "cpu" else self.request.name
+
+    def __str__(self) -> str:
+        return str(self.spec)
+
+
+def select(target: Any = None) -> Target:
+    """The target that `target` means: text ("cpu -arch=x86-64-v4"), a mapping, a manifest, or None
+    for the default.
+
+    Raises `TileError` E2014 when none is installed, E0901 and E0916 for unknown names,
+    `PluginError` for a broken one.
+    """
+    if isinstance(target, Target):
+        return target
+    if isinstance(target, TargetManifest):
+        request = TargetRequest(name=target.name)
+        return Target(target, find_spec(target, request), request)
+    wanted = target if target is not None else knobs.default_target()
+    if isinstance(wanted, str):
+        return _named(wanted)
+    if isinstance(wanted, (Mapping, TargetRequest)):
+        return _from_request(parse_target(wanted))
+    raise TileError(
+        "E2015",
+        f"target={target!r} is no target",
+        help='write it as in "cpu", "cpu -arch=x86-64-v4", or pass a TargetManifest',
+    )
+
+
+@cache
+def _named(text: str) -> Target:
+    if text == "auto":
+        return _auto()
+    return _from_request(parse_target(text))
+
+
+def _from_request(request: TargetRequest) -> Target:
+    name = _ALIASES.get(request.name, request.name)
+    manifest = load("tile.targets", name)
+    found = TargetRequest(name=name, arch=request.arch, options=request.options)
+    return Target(manifest, find_spec(manifest, found), found)
+
+
+def _auto() -> Target:
+    """The first installed target that finds its hardware here; the host's processor last."""
+    notes = []
+    for entry in sorted(discover("tile.targets"), key=lambda e: (e.name == "cpu", e.name)):
+        try:
+            manifest = load("tile.targets", entry.name)
+            if manifest.host_arch is None or getattr(manifest, "status", "ready") == "planned":
+                continue
+            arch = resolve(manifest.host_arch)()
+        except TileError as error:
+            notes.append(f"{entry.name}: {error.message}")
+            continue
+        if arch is not None:
+            return _from_request(TargetRequest(name=entry.name, arch=arch))
+    raise TileError(
+        "E2014",
+        "no target is installed that can run here",
+        notes=notes,
+        help="pip install tile-cpu; `tile doctor` shows what is installed and what is wrong with "
+        "it",
+    )

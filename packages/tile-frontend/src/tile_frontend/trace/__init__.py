@@ -1,0 +1,1 @@
+"""Executing a rewritten kernel function under a builder: values, buffers, scopes, names."""

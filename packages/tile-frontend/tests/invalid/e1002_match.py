@@ -1,0 +1,11 @@
+"""E1002: structural pattern matching."""
+
+import tile_frontend.language as T
+
+
+@T.prim_func
+def kernel(A: T.Tensor((64, 64), T.float32)):
+    with T.Kernel(4, threads=32) as bx:
+        match bx:  # E1002 at 9-17
+            case 0:
+                A[0, 0] = 1.0

@@ -1,0 +1,164 @@
+"""Target selection, the command line, the profiler, and what importing costs."""
+
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+import tile_frontend as tile
+import tile_frontend.language as T
+from tile_frontend import cli, target_select
+from tile_ir import plugin
+from tile_ir.diag import TileError
+from tile_ir.plugin import TargetManifest
+from tile_ir.target import parse_target
+
+KERNEL = """
+import tile_frontend as tile
+import tile_frontend.language as T
+
+@tile.jit
+def filled(A, value=1.0):
+    N = T.const("N")
+    A: T.Tensor((N,), T.float32)
+    with T.Kernel(N) as i:
+        A[i] = value
+
+@T.prim_func
+def other(A: T.Tensor((4,), T.float32)):
+    with T.Kernel(4) as i:
+        A[i] = 2
+"""
+
+
+@pytest.fixture
+def installed(oracle, monkeypatch):
+    """Only the oracle's target, as if it were installed."""
+
+    def only(*manifests):
+        names = {m.name: m for m in manifests}
+        entries = tuple(
+            plugin.Entry(
+                group="tile.targets", name=n, value="conftest:X", distribution="d", version="1"
+            )
+            for n in names
+        )
+        monkeypatch.setattr(target_select, "discover", lambda group: entries)
+        monkeypatch.setattr(
+            target_select, "load", lambda group, name: names[name] if name in names else missing()
+        )
+        target_select._named.cache_clear()
+
+    def missing():
+        raise TileError("E0901", "no such target")
+
+    only(oracle)
+    yield only
+    target_select._named.cache_clear()
+
+
+def test_auto_takes_what_is_at_hand(installed, monkeypatch):
+    assert str(target_select.select()) == "oracle -arch=oracle"
+    assert target_select.select("auto").device == "cpu"
+    monkeypatch.setenv("TILE_TARGET", "oracle -arch=oracle")
+    assert target_select.select().request == parse_target("oracle -arch=oracle")
+    assert target_select.select({"kind": "oracle"}).manifest.name == "oracle"
+
+
+def test_auto_passes_over_targets_without_their_hardware(installed, oracle):
+    def absent():
+        raise TileError("E9999", "the driver is missing")
+
+    fields = {f: getattr(oracle, f) for f in ("specs", "pipeline", "emit", "toolchain", "runtime")}
+    broken = TargetManifest(name="broken", host_arch=absent, **fields)
+    planned = TargetManifest(name="a-planned", **fields)
+    installed(broken, planned, oracle)
+    assert target_select.select().manifest is oracle
+    installed(broken, planned)
+    with pytest.raises(TileError) as raised:
+        target_select.select()
+    assert raised.value.code == "E2014"
+    assert raised.value.notes == ("broken: the driver is missing",)
+
+
+def test_a_target_is_text_a_mapping_or_a_manifest(oracle):
+    assert target_select.select(oracle).manifest is oracle
+    chosen = target_select.select(oracle)
+    assert target_select.select(chosen) is chosen
+    with pytest.raises(TileError) as raised:
+        target_select.select(3)
+    assert raised.value.code == "E2015"
+
+
+def test_explain_command(capsys):
+    assert cli.main(["explain", "e1401"]) == 0
+    assert capsys.readouterr().out.startswith("E1401: tiles of different extents\n\n")
+    assert cli.main(["explain", "E1699"]) == 1
+    assert "there is no code E1699; near it: E1601" in capsys.readouterr().err
+
+
+def test_doctor_command(capsys, installed):
+    assert cli.main(["doctor"]) in (0, 1)
+    out = capsys.readouterr().out
+    assert "package   tile-frontend" in out
+    assert "default   oracle -arch=oracle" in out
+
+
+def test_compile_command(tmp_path, capsys, installed):
+    path = tmp_path / "file.py"
+    path.write_text(KERNEL)
+    assert cli.main(["compile", f"{path}:filled", "N=4", "value=3", "--show", "ir"]) == 0
+    assert "store A[i] = 3.0 clip" in capsys.readouterr().out
+    assert cli.main(["compile", f"{path}:other"]) == 0
+    assert "func @other(A: global f32[4])" in capsys.readouterr().out
+    assert cli.main(["compile", f"{path}:other", "--show", "plan"]) == 0
+    assert "kernel.speed" in capsys.readouterr().out
+    assert cli.main(["compile", f"{path}:absent"]) == 1
+    assert "error[E1116]" in capsys.readouterr().err
+    assert cli.main(["compile", "nowhere"]) == 1
+
+
+def test_do_bench_counts_milliseconds():
+    calls = []
+    time = tile.do_bench(lambda: calls.append(1), n_warmup=2, n_repeat=5, return_mode="median")
+    assert len(calls) == 7
+    assert 0 <= time < 100
+    with pytest.raises(TileError):
+        tile.do_bench(lambda: None, return_mode="fastest")
+
+
+def test_profiler_makes_inputs_and_compares(oracle, monkeypatch):
+    # Inputs are torch tensors once torch is imported, which another test may have done.
+    monkeypatch.delitem(sys.modules, "torch", raising=False)
+    m = T.dynamic("m")
+
+    @T.prim_func
+    def doubled(A: T.Tensor((m, 3), T.float16), B: T.Tensor((m, 3), T.float32)):
+        with T.Kernel(m, 3) as (i, j):
+            B[i, j] = A[i, j] * 2
+
+    kernel = tile.compile(doubled, out_idx=-1, target=oracle)
+    profiler = kernel.get_profiler()
+    (a,) = profiler.inputs({"m": 5})
+    assert (a.shape, a.dtype) == ((5, 3), np.float16)
+    profiler.assert_allclose(lambda x: x.astype(np.float64) * 2, [a])
+    with pytest.raises(AssertionError, match="output 0: 100"):
+        profiler.assert_allclose(lambda x: x.astype(np.float64) + 9, [a])
+    assert profiler.do_bench(n_repeat=1, dynamic_symbolic_constraints={"m": 5}) > 0
+    with pytest.raises(TileError) as raised:
+        profiler.inputs()
+    assert raised.value.code == "E2011"
+
+
+def test_importing_the_language_loads_no_target_and_no_array_library():
+    program = (
+        "import sys, tile_frontend as tile, tile_frontend.language, tile_frontend.jit_function\n"
+        "assert callable(tile.jit) and callable(tile.compile)\n"
+        "loaded = {n.partition('.')[0] for n in sys.modules}\n"
+        "print(sorted(loaded & {'numpy', 'torch', 'networkx', 'ml_dtypes', 'tile_cpu'}))\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True
+    )
+    assert done.stdout.strip() == "[]"
