@@ -309,7 +309,11 @@ def cast(a: ExprLike, type_: object) -> Expr:
         return a
     if a.dtype.lanes != t.lanes:
         if a.dtype.lanes != 1:
-            raise TileError("E0242", f"{a.dtype} has other lanes than {t}")
+            raise TileError(
+                "E0242",
+                f"{a.dtype} has other lanes than {t}",
+                help="convert to as many lanes as the value has",
+            )
         return Broadcast(cast(a, t.scalar), t)
     if type(a) is Const:
         return Const(convert(a.value, a.dtype, t), t)
@@ -360,15 +364,25 @@ def call(fn: str, args: Sequence[ExprLike] = ()) -> Expr:
     if row is None:
         raise TileError("E0244", f"there is no function {fn!r}", help="see tile_ir.functions")
     if len(args) != row.arity:
-        raise TileError("E0245", f"{fn} takes {row.arity} arguments, not {len(args)}")
+        raise TileError(
+            "E0245",
+            f"{fn} takes {row.arity} arguments, not {len(args)}",
+            help=f"{fn}: {row.doc}",
+        )
     typed = next((a for a in args if isinstance(a, Expr)), None)
     exprs = [as_expr(a, typed) for a in args]
     if not exprs:
         return Call(fn, (), dtype(row.result))
+    if row.on == "exchange":
+        return Call(fn, (exprs[0], *(cast(e, i32) for e in exprs[1:])), exprs[0].dtype)
     types = [e.dtype for e in exprs]
     common = math_result(*types) if row.on == "float" else reduce(promote, types)
     if row.on == "int" and common.is_float:
-        raise TileError("E0246", f"{fn} works on integers, not on {common}")
+        raise TileError(
+            "E0246",
+            f"{fn} works on integers, not on {common}",
+            help="convert the value, or reinterpret its bits as an integer of its width",
+        )
     if row.result == "lane":
         return Call(fn, tuple(exprs), common.scalar)
     result = common if row.result == "same" else dtype(row.result).with_lanes(common.lanes)
@@ -393,7 +407,11 @@ def _indices(buffer: Buffer, indices: Sequence[ExprLike]) -> tuple[Expr, ...]:
 
 
 def _rank(buffer: Buffer, given: int) -> TileError:
-    return TileError("E0248", f"{buffer.name} has {buffer.rank} axes but is indexed with {given}")
+    return TileError(
+        "E0248",
+        f"{buffer.name} has {buffer.rank} axes but is indexed with {given}",
+        help="give one index for each axis",
+    )
 
 
 def load(buffer: Buffer, indices: Sequence[ExprLike] = (), slot: Slot | None = None) -> Load:

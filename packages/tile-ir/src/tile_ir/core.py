@@ -32,11 +32,12 @@ local: an array per thread. var: a mutable scalar per thread (rank 0)."""
 class Buffer:
     """A named array of `dtype` elements.
 
-    `shape` has constant extents except in global scope. `strides` (elements, global only) is None
-    for row-major. `layout` maps coordinates to offsets (shared, local, CPU scratch) or threads and
-    registers (fragment): at stage `tile` it is a pin of the user's, later the plan's choice.
-    `offset` is the byte offset in the block's shared memory. `slots` > 1 puts a leading ring axis,
-    addressed by a channel slot, before `shape`.
+    `shape` has constant extents except in global scope (once planned, also the first extent of a
+    shared buffer). `strides` (elements, global only) is None for row-major. `layout` maps
+    coordinates to offsets (shared, local, CPU scratch) or threads and registers (fragment): at
+    stage `tile` it is a pin of the user's, later the plan's choice. `offset` is the byte offset in
+    the block's shared memory. `slots` > 1 puts a leading ring axis, addressed by a channel slot,
+    before `shape`.
     """
 
     name: str

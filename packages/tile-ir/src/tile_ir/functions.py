@@ -15,7 +15,8 @@ class Function:
     """One row.
 
     `result` is "same" (the type of the arguments), "lane" (of one of its lanes), or the name of a
-    dtype. `on`: float, int or any.
+    dtype. `on`: float, int or any; "exchange" takes any scalar first and i32 after it, and gives
+    the type of the first.
     """
 
     name: str
@@ -110,7 +111,26 @@ _TABLE = [
             "xor_lanes": "bitwise exclusive or of the lanes",
         },
     ),
-    *_rows(0, "any", "i32", {"device_workers": "blocks that run at once on the device"}),
+    *_rows(
+        0,
+        "any",
+        "i32",
+        {
+            "device_workers": "blocks that run at once on the device",
+            "thread_index": "number of this thread in its block, from 0",
+            "lane_index": "number of this thread in its warp, from 0",
+            "warp_index": "number of this thread's warp in its block, from 0",
+        },
+    ),
+    *_rows(
+        2,
+        "exchange",
+        "same",
+        {
+            "shuffle_xor": "x of lane `this ^ y`; all lanes of a warp call it",
+            "shuffle_idx": "x of lane y; all lanes of a warp call it",
+        },
+    ),
 ]
 
 FUNCTIONS: dict[str, Function] = {row.name: row for row in _TABLE}

@@ -121,6 +121,7 @@ def literal_dtype(value: bool | int | float, other: DType) -> DType:
         "E0202",
         f"the integer {_short(value)} and {other} have no common type",
         notes=["the widest integers are i64 and u64"],
+        help="use a float literal, or compute the number from smaller ones",
     )
 
 

@@ -140,7 +140,11 @@ class DType:
         if lanes == self.lanes:
             return self
         if not 1 <= lanes <= MAX_LANES:
-            raise TileError("E0201", f"a vector type has 1 to {MAX_LANES} lanes, not {lanes}")
+            raise TileError(
+                "E0201",
+                f"a vector type has 1 to {MAX_LANES} lanes, not {lanes}",
+                help="split the work into vectors of a width that exists",
+            )
         base = self.name if self.lanes == 1 else self.name.rpartition("x")[0]
         name = base if lanes == 1 else f"{base}x{lanes}"
         return _INTERNED.get(name) or _intern(

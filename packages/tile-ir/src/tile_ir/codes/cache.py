@@ -3,7 +3,8 @@
 CODES: dict[str, tuple[str, str]] = {
     "E2101": (
         "cache cannot be written",
-        "The folder is read-only or the disk is full, so kernels are compiled anew in each process. "
+        "The folder is read-only or the disk is full, so kernels are compiled anew in each "
+        "process. "
         "Set TILE_CACHE_DIR to a folder that can be written, or TILE_DISABLE_CACHE=1 to be silent.",
     ),
     "E2102": (

@@ -4,7 +4,8 @@ CODES: dict[str, tuple[str, str]] = {
     "E1001": (
         "source not available",
         "A kernel is read from its source text. Define it with `def` in a file or a notebook cell; "
-        "text made by exec() and lambdas cannot be traced, nor can a file that changed after import.",
+        "text made by exec() and lambdas cannot be traced, nor can a file that changed after "
+        "import.",
     ),
     "E1002": (
         "construct without meaning in a kernel",
@@ -20,13 +21,15 @@ CODES: dict[str, tuple[str, str]] = {
     "E1004": (
         "traced value used as a bool",
         "The value exists only when the kernel runs, so Python cannot branch on it. In the kernel "
-        "itself (and in T.macro) `if`, `and`, `or`, `not` and ternaries are traced; in plain Python "
+        "itself (and in T.macro) `if`, `and`, `or`, `not` and ternaries are traced; in plain "
+        "Python "
         "functions use T.if_then_else, T.min and T.max.",
     ),
     "E1005": (
         "traced value used as a number of Python",
         "The value exists only when the kernel runs, so it cannot size a list, a range in a "
-        "comprehension, or be printed as a number. Use a Python argument or a T.const dimension, or "
+        "comprehension, or be printed as a number. Use a Python argument or a T.const dimension, "
+        "or "
         "T.serial for a loop.",
     ),
     "E1006": (
@@ -42,13 +45,15 @@ CODES: dict[str, tuple[str, str]] = {
     ),
     "E1008": (
         "return in a branch decided at run time",
-        "A kernel function returns while it is traced. Assign to a T.alloc_var and return after the "
+        "A kernel function returns while it is traced. Assign to a T.alloc_var and return after "
+        "the "
         "branch.",
     ),
     "E1009": (
         "break or continue that cannot be done",
         "Either the loop runs while tracing and the branch is decided at run time, or the loop's "
-        "iterations have no order (T.Parallel) or overlap (T.Pipelined). Use T.serial or `while`, or "
+        "iterations have no order (T.Parallel) or overlap (T.Pipelined). Use T.serial or "
+        "`while`, or "
         "guard the body with `if`.",
     ),
     "E1010": (
@@ -62,7 +67,8 @@ CODES: dict[str, tuple[str, str]] = {
     ),
     "E1012": (
         "assertion failed while tracing",
-        "The condition is known to Python and false. Call the kernel with arguments that satisfy it.",
+        "The condition is known to Python and false. Call the kernel with arguments that satisfy "
+        "it.",
     ),
     "E1013": (
         "loop of the language in code that is not traced",
@@ -88,7 +94,8 @@ CODES: dict[str, tuple[str, str]] = {
     ),
     "E1102": (
         "annotation that declares nothing",
-        "Parameters are T.Tensor, T.StridedTensor, or an element type for a scalar. In a body, only "
+        "Parameters are T.Tensor, T.StridedTensor, or an element type for a scalar. In a body, "
+        "only "
         "parameters of the eager function are declared by a bare annotation.",
     ),
     "E1103": (
@@ -125,7 +132,8 @@ CODES: dict[str, tuple[str, str]] = {
     ),
     "E1110": (
         "traced function called",
-        "A @T.prim_func is a program, not a kernel. Compile it with tile.compile, or return it from "
+        "A @T.prim_func is a program, not a kernel. Compile it with tile.compile, or return it "
+        "from "
         "a @tile.jit function.",
     ),
     "E1111": (
@@ -168,12 +176,14 @@ CODES: dict[str, tuple[str, str]] = {
     ),
     "E1204": (
         "index outside an on-chip buffer",
-        "Only reads and writes outside global tensors are defined (they give the safe value and are "
+        "Only reads and writes outside global tensors are defined (they give the safe value and "
+        "are "
         "skipped). Stay inside shared, fragment and local buffers.",
     ),
     "E1205": (
         "extent known at run time only",
-        "The operation needs a region of constant extents. Copy what you need into an on-chip tile.",
+        "The operation needs a region of constant extents. Copy what you need into an on-chip "
+        "tile.",
     ),
     "E1206": (
         "power operator",
@@ -207,7 +217,8 @@ CODES: dict[str, tuple[str, str]] = {
     "E1214": (
         "value read before memory changed",
         "A value that only Python holds (in a list, or returned by a function) is read where it is "
-        "used. The buffer has been written in between, or will be before the next trip of the loop. "
+        "used. The buffer has been written in between, or will be before the next trip of the "
+        "loop. "
         "Bind the value to a name of its own where it is read.",
     ),
     "E1301": (
@@ -254,7 +265,8 @@ CODES: dict[str, tuple[str, str]] = {
     ),
     "E1403": (
         "matrix element types do not fit",
-        "Both operands have one type (8-bit and narrower ones may mix); floats accumulate in floats, "
+        "Both operands have one type (8-bit and narrower ones may mix); floats accumulate in "
+        "floats, "
         "integers in integers.",
     ),
     "E1404": (
@@ -275,7 +287,8 @@ CODES: dict[str, tuple[str, str]] = {
     ),
     "E1408": (
         "scope that the operation does not take",
-        "Reductions and scans work on shared tiles and fragments, or on local arrays alone; products "
+        "Reductions and scans work on shared tiles and fragments, or on local arrays alone; "
+        "products "
         "on shared tiles and fragments.",
     ),
     "E1410": (
@@ -348,11 +361,13 @@ CODES: dict[str, tuple[str, str]] = {
     ),
     "E1602": (
         "statement in a lazy operand",
-        "Whether the right side of `and`, `or` and ternaries runs is not known while tracing, so it "
+        "Whether the right side of `and`, `or` and ternaries runs is not known while tracing, so "
+        "it "
         "may not make buffers or statements. Call the macro in a statement of its own.",
     ),
     "E1603": (
         "macros nested too deeply",
-        "A macro is traced in place at every call. One that calls itself must end by Python values.",
+        "A macro is traced in place at every call. One that calls itself must end by Python "
+        "values.",
     ),
 }

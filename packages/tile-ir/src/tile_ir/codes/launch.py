@@ -57,7 +57,8 @@ CODES: dict[str, tuple[str, str]] = {
     ),
     "E2014": (
         "no target",
-        "No installed target finds its hardware here. Install tile-cpu, or name a target to compile "
+        "No installed target finds its hardware here. Install tile-cpu, or name a target to "
+        "compile "
         "for a device that is absent.",
     ),
     "E2015": (

@@ -29,7 +29,8 @@ CODES: dict[str, tuple[str, str]] = {
     ),
     "E0612": (
         "vector access that may leave a tensor",
-        "A vector access of a global tensor is taken apart where some of its elements may be outside,"
+        "A vector access of a global tensor is taken apart where some of its elements may be "
+        "outside,"
         " but a vector that was bound to a name is read as a whole. Guard the access with `if`, or"
         " read element by element.",
     ),

@@ -216,5 +216,9 @@ def _check_distinct(entries: Sequence[int], shape: Sequence[int]) -> None:
     for i, entry in enumerate(entries):
         if entry in first:
             a, b = unravel(first[entry], shape), unravel(i, shape)
-            raise TileError("E0315", f"a layout puts {a} and {b} in one place")
+            raise TileError(
+                "E0315",
+                f"a layout puts {a} and {b} in one place",
+                help="give every element a place of its own; gaps between them are allowed",
+            )
         first[entry] = i

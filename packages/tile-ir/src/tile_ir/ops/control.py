@@ -131,7 +131,10 @@ class Assume(Stmt):
 @op("print", syntax='print "$message", [$values]')
 class Print(Stmt):
     """Write a message and values (expressions, or whole regions) to the host's standard output.
-    Values print in brackets."""
+
+    Each `{}` of the message stands for the next value; values beyond follow the message. The text
+    has the values in brackets.
+    """
 
     message: str = attr("")
     values: tuple[Expr | Region, ...] = operand(READ, ())

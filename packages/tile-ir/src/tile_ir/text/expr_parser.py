@@ -255,7 +255,7 @@ class ExprParser(Cursor):
         if row is not None:
             args = self._arguments(name, row.arity, at)
             common = args[0].dtype if args else None
-            for a in args:
+            for a in args[:1] if row.on == "exchange" else args:
                 if a.dtype is not common:
                     raise self._mixed(name, args[0].dtype, a.dtype, at)
             return Call(name, args, _result(row.result, common))

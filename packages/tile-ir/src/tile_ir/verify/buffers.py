@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from tile_ir.core import SCOPES, Buffer
+from tile_ir.core import SCOPES, Buffer, Stage
 from tile_ir.expr import Const, Expr
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ def check_buffer(b: Buffer, cx: Context) -> None:
     """Report violations in the declaration of `b` (E0415, E0416)."""
     if b.scope not in SCOPES:
         cx.report("E0415", f"{b.name} is in {b.scope!r}, which is no memory scope")
-    if b.dtype.lanes != 1:
+    if b.dtype.lanes != 1 and b.scope != "var":
         cx.report("E0415", f"{b.name} has elements of the vector type {b.dtype}")
     _shape(b, cx)
     if b.strides is not None:
@@ -50,7 +50,9 @@ def _shape(b: Buffer, cx: Context) -> None:
             cx.report("E0415", f"{b.name} has a negative extent, {extent.value}")
     if b.scope == "var" and b.shape:
         cx.report("E0415", f"{b.name} is one scalar per thread but has {b.rank} axes")
-    if b.scope != "global" and constants(b.shape) is None:
+    # Once planned, a shared buffer may hold one slot for each trip of a loop: its first extent.
+    fixed = b.shape[1:] if b.scope == "shared" and cx.stage is not Stage.TILE else b.shape
+    if b.scope != "global" and constants(fixed) is None:
         cx.report(
             "E0415",
             f"{b.name} is in {b.scope} memory and has a symbolic extent",

@@ -24,7 +24,7 @@ from tile_ir.expr import (
 from tile_ir.functions import FUNCTIONS
 from tile_ir.numerics import convert
 from tile_ir.promotion import BINARY_OPS, UNARY_OPS, binary_result, operand_dtype, unary_result
-from tile_ir.types import dtype, f64
+from tile_ir.types import dtype, f64, i32
 from tile_ir.verify.report import shown
 
 if TYPE_CHECKING:
@@ -68,8 +68,7 @@ def _const(e: Const, report: Report) -> None:
 
 
 def _var(e: Var, report: Report) -> None:
-    if e.dtype.lanes != 1:
-        report("E0406", f"the variable {e.name} has the vector type {e.dtype}")
+    """A name may stand for a value of any type: vector loops bind vectors."""
 
 
 def _load(e: Load, report: Report) -> None:
@@ -143,7 +142,12 @@ def _call(e: Call, report: Report) -> None:
     if len(e.args) != row.arity:
         report("E0407", f"{e.fn} takes {row.arity} arguments, not {len(e.args)}")
         return
-    types = {a.dtype for a in e.args}
+    same = e.args
+    if row.on == "exchange":
+        same = e.args[:1]
+        if any(a.dtype is not i32 for a in e.args[1:]):
+            report("E0406", f"{e.fn} names a lane by i32", f"in {shown(e)}")
+    types = {a.dtype for a in same}
     if len(types) > 1:
         names = " and ".join(sorted(t.name for t in types))
         report("E0406", f"{e.fn} has arguments of {names}", f"in {shown(e)}")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from tile_ir import ops
+from tile_ir.core import Stage
 from tile_ir.ops.compute import GEMM_POLICIES, REDUCE_KINDS, SCAN_KINDS
 from tile_ir.verify.extents import Extents, differ, extents, is_unit, listed, unlike
 
@@ -78,6 +79,14 @@ def _multiply(a: DType, b: DType) -> bool:
     return a.is_int and b.is_int and a.bits == b.bits
 
 
+def _atom(s: ops.Atom, cx: Context) -> None:
+    """At stage simt the regions are a thread's registers, which say nothing of rows and columns."""
+    if cx.stage is Stage.SIMT:
+        _product_types(s, cx)
+    else:
+        _product(s, cx)
+
+
 def _gemm(s: ops.Gemm, cx: Context) -> None:
     cx.choice(s.policy, GEMM_POLICIES, "the policy")
     _product(s, cx)
@@ -122,7 +131,7 @@ def _scan(s: ops.Scan, cx: Context) -> None:
 
 RULES: dict[type[Stmt], Callable[[Any, Context], None]] = {
     ops.Gemm: _gemm,
-    ops.Atom: _product,
+    ops.Atom: _atom,
     ops.Reduce: _reduce,
     ops.Scan: _scan,
 }

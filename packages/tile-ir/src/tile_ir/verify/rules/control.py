@@ -88,9 +88,11 @@ def _for(s: ops.For, cx: Context) -> None:
     for name in ("order", "stage"):
         given = getattr(s, name)
         if given and len(given) != len(s.body):
-            cx.report("E0435", f"{name} has {len(given)} entries for {len(s.body)} statements")
+            message = f"{name} has {len(given)} entries for {len(s.body)} statements"
+            cx.report("E0435", message, fix="give one entry for each statement of the body")
     if s.order and sorted(s.order) != list(range(len(s.order))):
-        cx.report("E0435", f"order {s.order} is no permutation of its positions")
+        message = f"order {s.order} is no permutation of its positions"
+        cx.report("E0435", message, fix=f"use each of 0 to {len(s.order) - 1} once")
     if s.num_stages < 0 or s.unroll < 0:
         cx.report("E0435", f"loop {s.var.name} has num_stages {s.num_stages}, unroll {s.unroll}")
 

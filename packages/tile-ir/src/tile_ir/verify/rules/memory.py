@@ -78,9 +78,11 @@ def _element(s: ops.Store | ops.Atomic, cx: Context, slot: Any = None) -> None:
 
 def _store(s: ops.Store, cx: Context) -> None:
     buffer = cx.symbols.buffer(s.buffer)
-    lanes = s.indices[-1].dtype.lanes if s.indices else 1
-    if buffer is not None and s.value.dtype is not buffer.dtype.with_lanes(lanes):
-        want = buffer.dtype.with_lanes(lanes)
+    if buffer is None:
+        return
+    lanes = s.indices[-1].dtype.lanes if s.indices else buffer.dtype.lanes
+    want = buffer.dtype.with_lanes(lanes)
+    if s.value.dtype is not want:
         cx.report("E0426", f"{buffer.name} holds {want}, the value is {s.value.dtype}")
         return
     _element(s, cx, s.slot)

@@ -1,0 +1,15 @@
+"""The public test kit (extra `tile-ir[testing]`): what packages and third parties test themselves
+with.
+
+* `conformance`: classes that test a pass or a target when subclassed in three lines.
+* `corpus`: tile programs as people write them, each with sizes and its value by plain numpy.
+* `random`: seeded random programs with the tolerances of their results, random inputs for any
+program;
+  `strategies`: the same for hypothesis.
+* `compare`: closeness by dtype, with a message that says where; `host_memory`: calling an entry on
+host memory.
+* `golden`, `requires`: pytest plugins for golden files and for what a machine may lack.
+* `specs`: two invented architectures.
+
+Nothing is imported here: each module has needs of its own.
+"""
