@@ -1,0 +1,1 @@
+"""Target-neutral lowering: tile operations become element loops, loops become vector loops."""

@@ -1,0 +1,131 @@
+"""Fragments that cannot be registers become shared memory.
+
+A register has no address: its number must be known when the kernel is compiled, and no other thread
+sees it. So a fragment stays in registers only where every use names each element by the iteration
+that holds it. What is viewed, shifted, scanned, cut into parts or read by all threads at once goes
+to shared memory, where all of that is ordinary.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from tile_ir import expr as ex
+from tile_ir.core import Buffer, Region
+from tile_ir.expr import Const, Expr, Var
+from tile_ir.opdef import bodies, opdef, operand_values
+from tile_ir.ops import Alloc, Atomic, Parallel, Print, Scan, Store, Transpose, View
+from tile_ir.rewrite import map_stmts, replace, stmt_exprs
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from tile_ir.opdef import Body, Stmt
+
+__all__ = ["accesses", "axes_of", "demoted", "homeless"]
+
+Axes = tuple[int | None, ...]
+
+
+def accesses(s: Stmt) -> Iterator[tuple[str, tuple[Expr, ...]]]:
+    """The single elements that a statement itself touches: buffer and indices."""
+    for e in stmt_exprs(s):
+        for load in ex.loads(e):
+            yield load.buffer, load.indices
+    if isinstance(s, (Store, Atomic)):
+        yield s.buffer, s.indices
+
+
+def axes_of(indices: Sequence[Expr], buffer: Buffer, loop: Parallel) -> Axes | None:
+    """Which axis of the loop each index is, None for the one coordinate of a unit axis.
+
+    None overall when an index is anything else, or the loop does not run over the whole axis.
+    """
+    out: list[int | None] = []
+    for index, extent in zip(indices, buffer.shape, strict=True):
+        if isinstance(index, Var) and index in loop.vars:
+            axis = loop.vars.index(index)
+            if loop.extents[axis] is not extent or axis in out:
+                return None
+            out.append(axis)
+        elif isinstance(index, Const) and index.value == 0 and extent.value == 1:  # type: ignore[attr-defined]  # tiles are static
+            out.append(None)
+        else:
+            return None
+    return tuple(out)
+
+
+def homeless(body: Body, buffers: Mapping[str, Buffer]) -> frozenset[str]:
+    """The names of fragments that cannot be registers."""
+    found: set[str] = set()
+    _scan(body, None, buffers, found)
+    return frozenset(found)
+
+
+def _scan(
+    body: Body, loop: Parallel | None, buffers: Mapping[str, Buffer], found: set[str]
+) -> None:
+    for s in body:
+        if isinstance(s, View):
+            found.update((s.buffer.name, s.source))
+        for name, indices in accesses(s):
+            if _is_fragment(name, buffers) and not _held(name, indices, loop, buffers):
+                found.add(name)
+        for region in _regions(s):
+            name = region.buffer
+            if _is_fragment(name, buffers) and not _whole(s, region, buffers[name]):
+                found.add(name)
+        inner = s if isinstance(s, Parallel) else loop
+        for part in bodies(s):
+            _scan(part, inner, buffers, found)
+
+
+def _is_fragment(name: str, buffers: Mapping[str, Buffer]) -> bool:
+    return name in buffers and buffers[name].scope == "fragment"
+
+
+def _held(
+    name: str, indices: tuple[Expr, ...], loop: Parallel | None, buffers: Mapping[str, Buffer]
+) -> bool:
+    if loop is None or not all(isinstance(e, Const) for e in loop.extents):
+        return False
+    return axes_of(indices, buffers[name], loop) is not None
+
+
+def _regions(s: Stmt) -> Iterator[Region]:
+    for f in opdef(s).of_kind("operand"):
+        for value in operand_values(getattr(s, f.name)):
+            if isinstance(value, Region):
+                yield value
+
+
+def _whole(s: Stmt, region: Region, buffer: Buffer) -> bool:
+    if isinstance(s, (Scan, Transpose, Print)):
+        return False
+    return all(
+        isinstance(r.start, Const) and r.start.value == 0 and r.extent is extent
+        for r, extent in zip(region.ranges, buffer.shape, strict=True)
+    )
+
+
+def demoted(body: Body, buffers: dict[str, Buffer]) -> Body:
+    """The body with such fragments in shared memory; `buffers` follows."""
+    names = homeless(body, buffers) & {n for n, b in buffers.items() if b.scope == "fragment"}
+    if not names:
+        return body
+    for name in names:
+        buffers[name] = replace_scope(buffers[name])
+
+    def visit(s: Stmt) -> Stmt | None:
+        if isinstance(s, (Alloc, View)) and s.buffer.name in names:
+            return replace(s, buffer=buffers[s.buffer.name])
+        return None
+
+    return map_stmts(body, visit)
+
+
+def replace_scope(fragment: Buffer) -> Buffer:
+    """The fragment as a row-major shared tile."""
+    import dataclasses
+
+    return dataclasses.replace(fragment, scope="shared", layout=None)

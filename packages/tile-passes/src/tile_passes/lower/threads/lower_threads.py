@@ -1,0 +1,258 @@
+"""Turn a tile program into the program of one thread of its blocks.
+
+It stands after the Plan was applied, last before emission. Fragments become arrays of registers
+with constant indices, shared tiles flat memory at offsets of one arena, tile operations loops over
+what one thread has of them; barriers go where threads meet in memory. What a fragment's layout
+leaves open is chosen here, so the pass also serves programs that nobody planned.
+
+    before:  fill C_l[:, :], 0.0
+    after:   for v in (0, 32, 1) unroll { store C_l[v] = 0.0 }
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from dataclasses import dataclass
+from math import prod
+from types import MappingProxyType
+from typing import TYPE_CHECKING
+
+from tile_ir.core import Function, Stage
+from tile_ir.diag import InternalError
+from tile_ir.expr import Call
+from tile_ir.opdef import opdef
+from tile_ir.ops import (
+    Alloc,
+    Atomic,
+    AtomicTile,
+    Convert,
+    Copy,
+    Fill,
+    For,
+    Gemm,
+    If,
+    Kernel,
+    Let,
+    Parallel,
+    Reduce,
+    Scan,
+    Store,
+    Tiles,
+    Transpose,
+    View,
+    While,
+)
+from tile_ir.rewrite import declared as declared_buffers
+from tile_ir.rewrite import map_exprs, map_stmts, replace, walk, with_body
+from tile_ir.types import i32
+from tile_passes.analysis.context import FactWalk
+from tile_passes.analysis.facts import Facts
+from tile_passes.base import Pass
+from tile_passes.lower.atomics import lower_clipped_atomic, lower_clipped_store
+from tile_passes.lower.context import LowerContext
+from tile_passes.lower.copies import lower_transpose
+from tile_passes.lower.reductions import lower_scan
+from tile_passes.lower.threads.addresses import flattened
+from tile_passes.lower.threads.arena import arena
+from tile_passes.lower.threads.boxes import box_of_atomic, box_of_copy, box_of_fill
+from tile_passes.lower.threads.context import ThreadContext
+from tile_passes.lower.threads.demote import demoted
+from tile_passes.lower.threads.elementwise import Elements, lower_parallel, lower_single
+from tile_passes.lower.threads.layouts import choose_layouts
+from tile_passes.lower.threads.moves import lower_convert, lower_copy, lower_fill
+from tile_passes.lower.threads.pieces import Item, Items, Nest, Piece, assemble
+from tile_passes.lower.threads.products import lower_gemm
+from tile_passes.lower.threads.reductions import lower_reduce
+from tile_passes.lower.threads.syncs import insert_syncs
+from tile_passes.lower.threads.touches import Toucher
+from tile_passes.naming import Names
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from tile_ir.core import Buffer
+    from tile_ir.opdef import Body, Stmt
+    from tile_ir.target import TargetSpec
+    from tile_passes.base import PassContext
+    from tile_passes.lower.threads.context import Rule
+    from tile_passes.plan.model import Plan
+
+__all__ = ["PASS", "lower_threads"]
+
+ELEMENT_FORMS: Mapping[type[Stmt], Callable[[Stmt, LowerContext], Body | None]] = MappingProxyType(
+    {
+        Atomic: lower_clipped_atomic,
+        AtomicTile: box_of_atomic,
+        Copy: box_of_copy,
+        Fill: box_of_fill,
+        Scan: lower_scan,
+        Store: lower_clipped_store,
+        Transpose: lower_transpose,
+    }
+)
+"""Operations that become loops over elements before anything is known of threads; a rule that gives
+None leaves its operation to `RULES`."""
+
+RULES: Mapping[type[Stmt], Rule] = MappingProxyType(
+    {
+        Convert: lower_convert,
+        Copy: lower_copy,
+        Fill: lower_fill,
+        Gemm: lower_gemm,
+        Parallel: lower_parallel,
+        Reduce: lower_reduce,
+    }
+)
+"""The rule of each operation that threads share."""
+
+_UNIFORM = (For, If, While)
+"""What all threads enter together when it stands outside a `parallel`."""
+
+
+def lower_threads(fn: Function, target: TargetSpec) -> Function:
+    """The function of stage `simt`: every kernel as the program of one thread.
+
+    Raises:
+        InternalError: E9001 for an operation that has to be gone by now (channels, roles, issues).
+    """
+    buffers = declared_buffers(fn)
+    host = _Host(target, FactWalk.of(fn), buffers, Names.of(fn), fn.numerics == "strict")
+    body = host.body(fn.body, Facts.of_dims(fn.dims))
+    return dataclasses.replace(with_body(fn, body), stage=Stage.SIMT)
+
+
+@dataclass(frozen=True, slots=True)
+class _Host:
+    """The walk over what the host runs, with the facts at each kernel."""
+
+    target: TargetSpec
+    walk: FactWalk
+    buffers: dict[str, Buffer]
+    names: Names
+    strict: bool
+
+    def body(self, body: Body, facts: Facts) -> Body:
+        out: list[Stmt] = []
+        for s in body:
+            out.append(self._stmt(s, facts))
+            facts = self.walk.after(s, facts)
+        return tuple(out)
+
+    def _stmt(self, s: Stmt, facts: Facts) -> Stmt:
+        if isinstance(s, If):
+            yes, no = facts.assume(s.cond), facts.assume_not(s.cond)
+            return replace(s, then=self.body(s.then, yes), orelse=self.body(s.orelse, no))
+        return self._kernel(s, facts) if isinstance(s, Kernel) else s
+
+    def _kernel(self, s: Kernel, facts: Facts) -> Kernel:
+        forms = _ElementForms(self.buffers, self.names, self.strict)
+        body = self.walk.rewrite(demoted(s.body, self.buffers), facts, forms.visit)
+        body = demoted(body, self.buffers)
+        threads = prod(s.threads)
+        self._choose_layouts(body, threads)
+        cx = ThreadContext(
+            target=self.target,
+            threads=threads,
+            thread=self.names.var("tid", i32),
+            buffers=self.buffers,
+            names=self.names,
+            facts=facts,
+            strict=self.strict,
+        )
+        return replace(s, body=_finished(_Lowering(self.walk, cx).body(body, facts), self.buffers))
+
+    def _choose_layouts(self, body: Body, threads: int) -> None:
+        own = {s.buffer.name for s in walk(body) if isinstance(s, Alloc)}
+        seen = {n: b for n, b in self.buffers.items() if b.scope != "fragment" or n in own}
+        for name, layout in choose_layouts(body, seen, self.target, threads).items():
+            self.buffers[name] = dataclasses.replace(self.buffers[name], layout=layout)
+
+
+@dataclass(frozen=True, slots=True)
+class _ElementForms:
+    buffers: Mapping[str, Buffer]
+    names: Names
+    strict: bool
+
+    def visit(self, stmt: Stmt, facts: Facts) -> Stmt | Body | None:
+        rule = ELEMENT_FORMS.get(type(stmt))
+        if rule is None:
+            return None
+        cx = LowerContext(buffers=self.buffers, names=self.names, facts=facts, strict=self.strict)
+        made = rule(stmt, cx)
+        return stmt if made is None or made == (stmt,) else made
+
+
+@dataclass(frozen=True, slots=True)
+class _Lowering:
+    """The walk that turns statements into pieces, with the facts at each."""
+
+    walk: FactWalk
+    cx: ThreadContext
+
+    def body(self, body: Body, facts: Facts) -> Items:
+        out: list[Item] = []
+        for s in body:
+            out.extend(self.stmt(s, facts))
+            facts = self.walk.after(s, facts)
+        return tuple(out)
+
+    def stmt(self, s: Stmt, facts: Facts) -> Items:
+        cx = dataclasses.replace(self.cx, facts=facts)
+        rule = RULES.get(type(s))
+        if rule is not None:
+            # A loop's elements are its rule's business; elsewhere expressions hold for all threads.
+            return rule(s if isinstance(s, Parallel) else map_exprs(s, Elements(cx).expr), cx)
+        if isinstance(s, Tiles):
+            start = Piece((Let(var=cx.thread, value=Call("thread_index", (), i32)),))
+            inside = self.walk.inside(s, facts)
+            return (Nest(s, (("body", (start, *self.body(s.body, inside))),)),)
+        if isinstance(s, _UNIFORM):
+            return (self._nest(s, facts, cx),)
+        if isinstance(s, Alloc):
+            return (Piece((self._alloc(s, cx),)),)
+        if isinstance(s, View):
+            return (Piece((replace(s, buffer=flattened(s.buffer)),)),)
+        if Stage.SIMT not in opdef(s).stages:
+            name = opdef(s).name
+            raise InternalError("E9001", f"`{name}` in a thread's program", span=s.span)
+        return lower_single(s, cx)
+
+    def _nest(self, s: Stmt, facts: Facts, cx: ThreadContext) -> Nest:
+        head = map_exprs(s, Elements(cx).expr)
+        if isinstance(s, If):
+            yes = no = facts
+            if self.walk.stable(s.cond):
+                yes, no = facts.assume(s.cond), facts.assume_not(s.cond)
+            return Nest(
+                head, (("then", self.body(s.then, yes)), ("orelse", self.body(s.orelse, no)))
+            )
+        assert isinstance(s, (For, While))
+        return Nest(head, (("body", self.body(s.body, self.walk.inside(s, facts))),))
+
+    def _alloc(self, s: Alloc, cx: ThreadContext) -> Stmt:
+        buffer = cx.buffers.get(s.buffer.name, s.buffer)
+        if buffer.scope == "fragment":
+            return replace(s, buffer=cx.registers(buffer))
+        return replace(s, buffer=buffer)
+
+
+def _finished(items: Items, buffers: Mapping[str, Buffer]) -> Body:
+    """The kernel's body with shared tiles at their offsets and barriers in between."""
+    toucher = Toucher(buffers)
+    found = arena(items, toucher)
+    body = assemble(insert_syncs(items, toucher, found.overlap))
+
+    def visit(s: Stmt) -> Stmt | None:
+        if isinstance(s, Alloc) and s.buffer.name in found.placed:
+            return replace(s, buffer=found.placed[s.buffer.name])
+        return None
+
+    return map_stmts(body, visit)
+
+
+def _run(fn: Function, cx: PassContext, plan: Plan) -> Function:
+    return lower_threads(fn, cx.target)
+
+
+PASS = Pass(name="lower-threads", phase="lower", rewrite=_run, ensures=("simt",), doc=__doc__)

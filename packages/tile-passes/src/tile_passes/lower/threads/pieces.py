@@ -1,0 +1,51 @@
+"""What lowering makes before barriers are put in: runs of statements without one, in a tree.
+
+Threads of a block run a piece without waiting for each other; where one piece needs what another
+thread did in an earlier one, a barrier goes between the two. Only between pieces is control the
+same for all threads, so only there can barriers stand.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from tile_ir.rewrite import replace
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from tile_ir.opdef import Body, Stmt
+
+__all__ = ["Item", "Items", "Nest", "Piece", "assemble"]
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """Statements that each thread runs by itself."""
+
+    body: Body
+
+
+@dataclass(frozen=True, slots=True)
+class Nest:
+    """A statement that all threads enter together, with the items of its bodies by field."""
+
+    stmt: Stmt
+    bodies: tuple[tuple[str, Items], ...]
+
+
+Item = Piece | Nest
+Items = tuple[Item, ...]
+
+
+def assemble(items: Iterable[Item]) -> Body:
+    """The statements of a tree of pieces."""
+    out: list[Stmt] = []
+    for item in items:
+        if isinstance(item, Piece):
+            out.extend(item.body)
+        else:
+            inner = {name: assemble(part) for name, part in item.bodies}
+            out.append(replace(item.stmt, **inner))
+    return tuple(out)

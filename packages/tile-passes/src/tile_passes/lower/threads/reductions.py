@@ -1,0 +1,201 @@
+"""Reductions of registers: first within each thread, then across the lanes of a warp by exchange,
+then across warps through shared memory.
+
+Which threads have to meet is read off the layout's digits along the reduced axis. Every thread of a
+line ends up with the result, so that what follows finds it in its own registers.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from tile_ir import build as b
+from tile_ir.expr import Call, Expr, Load
+from tile_ir.layout import places
+from tile_ir.ops import For, Reduce
+from tile_ir.types import i32
+from tile_passes.lower.reductions import accumulator_type, combine, identity
+from tile_passes.lower.threads.addresses import ZERO, bits_of, digit
+from tile_passes.lower.threads.context import declared, put
+from tile_passes.lower.threads.moves import filled, move
+from tile_passes.lower.threads.pieces import Items, Piece
+from tile_passes.lower.threads.spread import ONE, box_axes, dealt, over_box, register, relabel
+
+if TYPE_CHECKING:
+    from tile_ir.core import Buffer
+    from tile_ir.layout import FragmentLayout
+    from tile_ir.opdef import Body, Stmt
+    from tile_passes.lower.threads.context import ThreadContext
+
+__all__ = ["lower_reduce"]
+
+
+def lower_reduce(s: Stmt, cx: ThreadContext) -> Items:
+    """A reduction; operands in memory go through registers."""
+    assert isinstance(s, Reduce)
+    src, dst = cx.buffers[s.src.buffer], cx.buffers[s.dst.buffer]
+    if src.scope != "fragment":
+        return _source_in_memory(s, src, cx)
+    axis = f"d{s.dim % len(s.src.ranges)}"
+    held = over_box(cx.layout(src), cx.threads)
+    assert held is not None  # it fits the block already
+    kept = relabel(held, {n: n for n in held.outputs if n != axis}, held.outputs)
+    acc_type = accumulator_type(s.kind, src.dtype, dst.dtype)
+    shape = [int(r.extent.value) for r in s.src.ranges]  # type: ignore[attr-defined]  # tiles are static
+    shape[s.dim] = 1
+    acc, alloc = cx.fragment("acc", acc_type, shape, kept)
+    start = filled(acc, identity(s.kind, acc_type), cx, s.span)
+    own = _within_thread(s, src, acc, held, cx)
+    items: list[Piece] = [Piece((alloc, *start, *own))]
+    items += _across_threads(s, acc, held, axis, cx)
+    return (*items, *_result(s, acc, dst, cx))
+
+
+def _source_in_memory(s: Reduce, src: Buffer, cx: ThreadContext) -> Items:
+    extents = [int(r.extent.value) for r in s.src.ranges]  # type: ignore[attr-defined]  # tiles are static
+    layout = dealt(extents, cx.threads)
+    held, alloc = cx.fragment(f"{src.name}_r", src.dtype, extents, layout)
+    inner = Reduce(
+        kind=s.kind,
+        src=b.whole(held),
+        dst=s.dst,
+        dim=s.dim,
+        clear=s.clear,
+        nan=s.nan,
+        span=s.span,
+    )
+    full = b.whole(held)
+    return (
+        declared(alloc),
+        *move(s.src, full, cx, span=s.span),
+        *lower_reduce(inner, cx),
+    )
+
+
+def _within_thread(
+    s: Reduce, src: Buffer, acc: Buffer, held: FragmentLayout, cx: ThreadContext
+) -> Body:
+    extents = [int(r.extent.value) for r in s.src.ranges]  # type: ignore[attr-defined]  # tiles are static
+    over = cx.spread(held, extents, s.span)
+    dim = s.dim % len(extents)
+    rank = len(extents)
+    item_at = register(cx.layout(src), over, tuple(range(rank)))
+    acc_at = register(cx.layout(acc), over, tuple(None if a == dim else a for a in range(rank)))
+    assert item_at is not None
+    assert acc_at is not None  # both layouts come from the one that deals the box
+    item = b.cast(Load(src.name, (item_at,), src.dtype), acc.dtype)
+    value = combine(s.kind, Load(acc.name, (acc_at,), acc.dtype), item, s.nan)
+    return over.nest((put(acc, (acc_at,), value, s.span),), s.span)
+
+
+def _across_threads(
+    s: Reduce, acc: Buffer, held: FragmentLayout, axis: str, cx: ThreadContext
+) -> list[Piece]:
+    """Combine the partial results of threads that differ in digits along the axis."""
+    near: list[tuple[int, int]] = []
+    far: list[tuple[int, int]] = []
+    for place, d in zip(places(held.thread), held.thread, strict=True):
+        if d.axis == axis and d.extent > 1:
+            (near if _by_exchange(place, d.extent, cx) else far).append((place, d.extent))
+    out: list[Piece] = []
+    values = cx.layout(acc).values
+    if near:
+        masks = [place << step for place, extent in near for step in range(extent.bit_length() - 1)]
+        out.append(Piece(tuple(_exchange(s, acc, mask, values, cx) for mask in masks)))
+    if far:
+        out += _through_shared(s, acc, far, values, cx)
+    return out
+
+
+def _by_exchange(place: int, extent: int, cx: ThreadContext) -> bool:
+    powers = bits_of(place) is not None and bits_of(extent) is not None
+    return cx.target.has("shuffle") and powers and place * extent <= cx.target.warp_width
+
+
+def _exchange(s: Reduce, acc: Buffer, mask: int, values: int, cx: ThreadContext) -> For:
+    """acc[v] = acc[v] op (acc[v] of the lane across `mask`)."""
+    at = cx.names.var("v")
+    mine = Load(acc.name, (at,), acc.dtype)
+    other = Call("shuffle_xor", (mine, b.const(mask, i32)), acc.dtype)
+    step = put(acc, (at,), combine(s.kind, mine, other, s.nan), s.span)
+    return _over_registers(at, values, (step,), s)
+
+
+def _over_registers(at: Expr, values: int, body: Body, s: Reduce) -> For:
+    count = b.const(values, i32)
+    return For(var=at, start=ZERO, stop=count, step=ONE, kind="unroll", body=body, span=s.span)  # type: ignore[arg-type]  # a fresh variable
+
+
+def _through_shared(
+    s: Reduce, acc: Buffer, digits: list[tuple[int, int]], values: int, cx: ThreadContext
+) -> list[Piece]:
+    """Every thread leaves its partial results in shared memory and collects those of its line."""
+    stage, alloc = cx.shared("partial", acc.dtype, (values, cx.threads))
+    at = cx.names.var("v")
+    mine = cx.place(stage, (at, cx.thread))
+    leave = put(stage, mine, Load(acc.name, (at,), acc.dtype), s.span)
+    give = _over_registers(at, values, (leave,), s)
+
+    at = cx.names.var("v")
+    base: Expr = cx.thread
+    loops = []
+    for place, extent in digits:
+        # The slowest digit needs no modulus only if it reaches the last thread; keep it in general.
+        base = b.sub(base, b.mul(digit(cx.thread, place, extent), place))
+        loops.append((cx.names.var("q"), place, extent))
+    who = base
+    for q, place, _ in loops:
+        who = b.add(who, b.mul(q, place))
+    theirs = cx.load(stage, (at, who))
+    value = combine(s.kind, Load(acc.name, (at,), acc.dtype), theirs, s.nan)
+    body: Body = (put(acc, (at,), value, s.span),)
+    for q, _, extent in loops:
+        body = (
+            For(var=q, start=ZERO, stop=b.const(extent, i32), step=ONE, body=body, span=s.span),
+        )
+    empty = put(acc, (at,), identity(s.kind, acc.dtype), s.span)
+    take = _over_registers(at, values, (empty, *body), s)
+    return [declared(alloc), Piece((give,)), Piece((take,))]
+
+
+def _result(s: Reduce, acc: Buffer, dst: Buffer, cx: ThreadContext) -> Items:
+    """dst = acc, or dst = dst op acc, where dst lies."""
+    rank = len(s.src.ranges)
+    dim = s.dim % rank
+    kept = [a for a in range(rank) if a != dim]
+    keeps = len(s.dst.ranges) == rank
+    shape = [int(r.extent.value) for r in s.dst.ranges]  # type: ignore[attr-defined]  # tiles are static
+    axes: tuple[int | None, ...]
+    if keeps:
+        axes = tuple(None if a == dim else a for a in range(rank))
+    elif len(s.dst.ranges) == len(kept):
+        axes = tuple(kept)
+    else:  # a single value into unit axes
+        axes = (None,) * len(s.dst.ranges)
+    held = cx.layout(acc)
+    extents = [int(e.value) for e in acc.shape]  # type: ignore[attr-defined]  # tiles are static
+    over = cx.spread(held, extents, s.span)
+    from_acc = register(held, over, tuple(range(rank)))
+    assert from_acc is not None  # its own layout
+    before: Items = ()
+    after: Items = ()
+    target, alloc = dst, None
+    at = register(cx.layout(dst), over, axes) if dst.scope == "fragment" else None
+    if at is None:
+        names: dict[str, str | None] = {
+            f"d{a}": f"d{i}" for i, a in enumerate(axes) if a is not None
+        }
+        layout = relabel(held, names, box_axes(len(axes)))
+        target, alloc = cx.fragment(f"{dst.name}_r", dst.dtype, shape, layout)
+        at = register(layout, over, axes)
+        assert at is not None  # made for it
+        before = (declared(alloc),)
+        if not s.clear:
+            before += move(s.dst, b.whole(target), cx, span=s.span)
+        after = move(b.whole(target), s.dst, cx, span=s.span)
+    total: Expr = Load(acc.name, (from_acc,), acc.dtype)
+    if not s.clear:
+        old = b.cast(Load(target.name, (at,), target.dtype), acc.dtype)
+        total = combine(s.kind, old, total, s.nan)
+    body = over.nest((put(target, (at,), b.cast(total, target.dtype), s.span),), s.span)
+    return (*before, Piece(body), *after)

@@ -1,0 +1,102 @@
+"""Barriers, derived from what pieces read and write: one goes before a piece that touches what
+another thread may have touched since the last one, one of the two writing.
+
+The walk keeps what was touched since the last barrier. A loop is walked twice, the second time with
+what its own trips leave behind, so a barrier for the next trip is found too.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from tile_ir.ops import Break, Continue, For, Sync, Tiles, While
+from tile_ir.rewrite import walk
+from tile_passes.lower.threads.pieces import Item, Items, Nest, Piece, assemble
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from tile_passes.lower.threads.touches import Toucher, Touches
+
+__all__ = ["insert_syncs"]
+
+_BARRIER = Piece((Sync(scope="block"),))
+
+
+@dataclass(frozen=True, slots=True)
+class _Walk:
+    toucher: Toucher
+    overlap: Callable[[str, str], bool]
+
+    def items(self, items: Items, before: Touches) -> tuple[Items, Touches]:
+        out: list[Item] = []
+        for item in items:
+            made, before = self.item(item, before)
+            out.extend(made)
+        return tuple(out), before
+
+    def item(self, item: Item, before: Touches) -> tuple[Items, Touches]:
+        if isinstance(item, Piece):
+            return self._piece(item, before)
+        head = self.toucher.head(item)
+        lead, before = self._lead(head, before)
+        if isinstance(item.stmt, (For, While)) or _repeats(item):
+            first, made, after = self._loop(item, head, before)
+            return (*lead, *first, made), after
+        bodies, after = [], frozenset(before)
+        for name, inner in item.bodies:
+            part, left = self.items(inner, before)
+            bodies.append((name, part))
+            after |= left
+        return (*lead, Nest(item.stmt, tuple(bodies))), after
+
+    def _loop(self, item: Nest, head: Touches, before: Touches) -> tuple[Items, Nest, Touches]:
+        """What goes before the loop, the loop, and what is left.
+
+        A barrier that only the first trip needs goes before the loop.
+        """
+        ((name, inner),) = item.bodies
+        everything = self.toucher.of_all(inner)
+        leaves = any(isinstance(s, (Break, Continue)) for s in walk(assemble(inner)))
+        _, left = self.items(inner, head)
+        own = left | head | (everything if leaves else frozenset())
+        lead: Items = ()
+        part, left = self.items(inner, before | own)
+        again = self.items(inner, own)
+        if again[0] != part:
+            lead, before, (part, left) = (_BARRIER,), head, again
+        entry = before | own
+        left |= entry if leaves else frozenset()
+        # The condition of the next trip is evaluated after this one.
+        if isinstance(item.stmt, While) and self._conflict(head, left):
+            part, left = (*part, _BARRIER), frozenset()
+        return lead, Nest(item.stmt, ((name, part),)), before | left | head
+
+    def _lead(self, touches: Touches, before: Touches) -> tuple[Items, Touches]:
+        if self._conflict(touches, before):
+            return (_BARRIER,), touches
+        return (), before | touches
+
+    def _piece(self, piece: Piece, before: Touches) -> tuple[Items, Touches]:
+        if any(isinstance(s, Sync) and s.scope == "block" for s in piece.body):
+            return (piece,), frozenset()  # the user's barrier, or the planner's
+        lead, after = self._lead(self.toucher.of(piece), before)
+        return (*lead, piece), after
+
+    def _conflict(self, new: Touches, old: Touches) -> bool:
+        return any(
+            not (how == did and how != "write") and self.overlap(name, other)
+            for name, how in new
+            for other, did in old
+        )
+
+
+def _repeats(item: Nest) -> bool:
+    return isinstance(item.stmt, Tiles) and item.stmt.claim != "hardware"
+
+
+def insert_syncs(items: Items, toucher: Toucher, overlap: Callable[[str, str], bool]) -> Items:
+    """The items with barriers between; `overlap` tells whether two buffers share memory."""
+    made, _ = _Walk(toucher, overlap).items(items, frozenset())
+    return made

@@ -1,0 +1,224 @@
+"""What each lowering makes of a statement, as text."""
+
+import pytest
+
+from tile_ir.interp import run
+from tile_ir.testing.random import random_inputs
+from tile_ir.text import parse_function, print_function
+from tile_passes.lower.lower_tiles import lower_tiles
+from tile_passes.lower.split_guards import split_guards
+from tile_passes.lower.vector_body import Capabilities
+from tile_passes.lower.vectorize import vectorize
+
+VECTORS = Capabilities(
+    bytes=32,
+    carrier_bits=lambda dtype: max(32, dtype.bits),
+    call=lambda fn, dtype: fn != "popcount",
+    packed=lambda dtype: dtype.storage_bits < 8 * dtype.lanes,
+)
+
+
+def kernel(body, signature, dims=""):
+    lines = "\n".join(f"      {line}" for line in body.strip().splitlines())
+    return parse_function(
+        f"tile.ir 1.0 tile\nfunc @f({signature}) {dims} {{\n"
+        f"  kernel @k {{\n    tiles (bx) in (2) {{\n{lines}\n    }}\n  }}\n}}\n"
+    )
+
+
+def body_of(fn):
+    text = print_function(fn).splitlines()
+    start = next(n for n, line in enumerate(text) if line.lstrip().startswith("tiles"))
+    return "\n".join(line[6:] for line in text[start + 1 : -3])
+
+
+COPY = """
+alloc s: shared f32[8, 4]
+copy A[bx * 8 : +8, 0 : +4] -> s[:, :] clip
+copy s[:, :] -> B[bx * 8 : +8, 0 : +4] clip
+"""
+
+
+def test_bounds_of_a_copy_are_bounds_of_its_loops():
+    fn = kernel(COPY, "A: global f32[M, 4], B: global f16[M, 4]", "dims (M)")
+    assert (
+        body_of(lower_tiles(fn))
+        == """\
+alloc s: shared f32[8, 4]
+let rows = max(min(M - bx * 8, 8), 0)
+parallel (i, j) in (rows, 4) {
+  store s[i, j] = A[bx * 8 + i, j]
+}
+parallel (i_1, j_1) in (8 - rows, 4) {
+  store s[i_1 + rows, j_1] = 0.0
+}
+let rows_1 = max(min(M - bx * 8, 8), 0)
+parallel (i_2, j_2) in (rows_1, 4) {
+  store B[bx * 8 + i_2, j_2] = f16(s[i_2, j_2])
+}"""
+    )
+
+
+REDUCE = """
+alloc s: fragment f16[8, 4]
+alloc t: fragment f16[8]
+fill s[:, :], 1.0:f16
+fill t[:], 2.0:f16
+reduce sum s[:, :] -> t[:] dim = 1, clear = false
+copy t[:] -> B[bx * 8 : +8]
+"""
+
+
+def test_a_sum_accumulates_in_f32_and_takes_the_old_value_once():
+    made = body_of(lower_tiles(kernel(REDUCE, "B: global f16[16]")))
+    assert (
+        """\
+parallel (i_2) in (8) {
+  alloc acc: var f32[]
+  store acc[] = 0.0
+  for r in (0, 4, 1) vectorized {
+    store acc[] = acc[] + f32(s[i_2, r])
+  }
+  store t[i_2] = f16(f32(t[i_2]) + acc[])
+}"""
+        in made
+    )
+
+
+def test_strict_numerics_keep_the_order_of_a_sum():
+    fn = kernel(REDUCE, "B: global f16[16]", "numerics strict")
+    assert "for r in (0, 4, 1) serial" in body_of(lower_tiles(fn))
+
+
+def test_a_guard_becomes_a_bound():
+    fn = kernel("parallel (i, j) in (4, 64) { store B[i, bx * 64 + j] = A[j] clip }",
+                "A: global f32[64], B: global f32[4, N]", "dims (N)")  # fmt: skip
+    assert (
+        body_of(split_guards(lower_tiles(fn)))
+        == """\
+let j_end = max(min(N - bx * 64, 64), 0)
+parallel (i, j) in (4, j_end) {
+  store B[i, bx * 64 + j] = A[j]
+}"""
+    )
+
+
+def test_a_condition_with_two_sides_becomes_two_loops():
+    fn = kernel("parallel (j) in (64) { store B[j] = select(j < bx * 5, A[j], A[63 - j]) }",
+                "A: global f32[64], B: global f32[64]")  # fmt: skip
+    assert (
+        body_of(split_guards(fn))
+        == """\
+let j_end = bx * 5
+parallel (j) in (j_end) {
+  store B[j] = A[j]
+}
+parallel (j_1) in (64 - j_end) {
+  store B[j_1 + j_end] = A[63 - (j_1 + j_end)]
+}"""
+    )
+
+
+def test_a_bound_that_differs_from_row_to_row_splits_every_row():
+    fn = kernel("parallel (i, j) in (8, 8) { if j <= i { store B[i, j] = A[i, j] } }",
+                "A: global f32[8, 8], B: global f32[8, 8]")  # fmt: skip
+    assert (
+        body_of(split_guards(fn))
+        == """\
+for i in (0, 8, 1) serial {
+  let j_end = i + 1
+  parallel (j) in (j_end) {
+    store B[i, j] = A[i, j]
+  }
+}"""
+    )
+
+
+def test_selections_between_values_stay():
+    fn = kernel("parallel (j) in (64) { store B[j] = select(j < bx, 1.0, 2.0) }",
+                "B: global f32[64]")  # fmt: skip
+    assert split_guards(fn) is fn
+
+
+def test_unsigned_differences_are_no_bounds():
+    fn = kernel("parallel (j) in (64) { if u32(j) < n { store B[j] = 1.0 } }",
+                "B: global f32[64], n: u32")  # fmt: skip
+    assert split_guards(fn) is fn
+
+
+def test_vector_steps_and_single_steps():
+    fn = kernel("parallel (i, j) in (4, 21) { store B[i, j] = A[i, j] * s[i] }",
+                "A: global f32[4, 21], s: global f32[4], B: global f32[4, 21]")  # fmt: skip
+    assert (
+        body_of(vectorize(fn, VECTORS))
+        == """\
+for i in (0, 4, 1) serial {
+  let s_u: f32 = s[i]
+  for j in (0, 14, 8) serial {
+    store B[i, ramp(j, 1, 8)] = A[i, ramp(j, 1, 8)] * broadcast(s_u, 8)
+  }
+  let s_u_1: f32 = s[i]
+  store B[i, ramp(16, 1, 4)] = A[i, ramp(16, 1, 4)] * broadcast(s_u_1, 4)
+  store B[i, 20] = A[i, 20] * s[i]
+}"""
+    )
+
+
+def test_a_scalar_of_memory_is_read_early_only_where_the_loop_runs():
+    fn = kernel("parallel (j) in (n) { store B[j] = A[j] + s[n - 1] }",
+                "A: global f32[n], s: global f32[n], B: global f32[n]", "dims (n)")  # fmt: skip
+    assert "let s_u: f32 = select(n > 0, s[n - 1], 0.0)" in body_of(vectorize(fn, VECTORS))
+
+
+def test_a_reduction_keeps_several_vectors_in_flight():
+    fn = kernel("alloc t: fragment f32[1]\nreduce sum A[bx, :] -> t[:] dim = 1\ncopy t[:] -> B[bx]",
+                "A: global f32[2, 64], B: global f32[2]")  # fmt: skip
+    made = body_of(vectorize(lower_tiles(fn), VECTORS))
+    assert made.count("alloc acc_v") == 4
+    assert "sum_lanes(acc_v[] + acc_v_1[] + acc_v_2[] + acc_v_3[])" in made
+
+
+@pytest.mark.parametrize(
+    ("body", "why"),
+    [
+        ("store B[j * 2] = 1.0", "gaps"),
+        ("store B[0] = f32(j)", "one element"),
+        ("store B[j] = f32(popcount(j))", "no vector form"),
+        ("if j % 3 == 0 { store B[j] = 1.0 }", "a branch"),
+        ("store B[j] = f32(100 // (j + n))", "a division"),
+        ("store B[j] = A[i32(A[j])]", "a gather"),
+    ],
+)
+def test_what_has_no_vector_form_stays_scalar(body, why):
+    fn = kernel(f"parallel (j) in (32) {{ {body} }}",
+                "A: global f32[64], B: global f32[64], n: i32")  # fmt: skip
+    made = body_of(vectorize(fn, VECTORS))
+    assert "ramp" not in made, why
+    assert "for j in (0, 32, 1) serial" in made
+
+
+PRODUCTS = [
+    (ta, tb, t, acc)
+    for ta in (False, True)
+    for tb in (False, True)
+    for t, acc in (("f16", "f32"), ("f16", "f16"), ("i8", "i32"), ("f64", "f64"))
+]
+
+
+@pytest.mark.parametrize(("ta", "tb", "t", "acc"), PRODUCTS)
+def test_a_product_as_loops(ta, tb, t, acc):
+    a, c = "3, 5"[:: -1 if ta else 1], "5, 4"[:: -1 if tb else 1]
+    flags = ", ".join(w for w, on in (("transpose_a", ta), ("transpose_b", tb)) if on)
+    sep = ", " if flags else ""
+    fn = kernel(
+        f"alloc x: shared {t}[{a}]\nalloc y: shared {t}[{c}]\nalloc z: fragment {acc}[3, 4]\n"
+        f"copy A[:, :] -> x[:, :]\ncopy B[:, :] -> y[:, :]\nfill z[:, :], {acc}(1)\n"
+        f"gemm x[:, :], y[:, :] -> z[:, :] {flags}{sep}init = bx == 1\n"
+        "copy z[:, :] -> C[bx, :, :]",
+        f"A: global {t}[{a}], B: global {t}[{c}], C: global {acc}[2, 3, 4]",
+    )
+    args = random_inputs(fn, 0)
+    want = run(fn, args)["C"]
+    for made in (lower_tiles(fn), vectorize(lower_tiles(fn), VECTORS)):
+        got = run(made, args)["C"]
+        assert abs(got.astype("f8") - want.astype("f8")).max() <= 0.02
