@@ -1,0 +1,103 @@
+"""The target as its users see it: print a function as CUDA C++, compile it, load it, call it.
+
+`emit` is pure; `CudaToolchain` runs NVRTC or nvcc and needs no GPU; `CudaRuntime` loads what it
+made.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from tile_cuda import knobs
+from tile_cuda.container import Contents, pack
+from tile_cuda.emit import emit_function
+from tile_cuda.host_code import host_source
+from tile_cuda.runtime import CudaFunction
+from tile_cuda.toolchain import compile_source, find_compiler, options_for, write_atomically
+from tile_passes.emit import c_name
+from tile_passes.plan.model import Plan
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from tile_ir.core import Function
+    from tile_ir.target import TargetSpec
+
+__all__ = ["Artifact", "CudaRuntime", "CudaToolchain", "emit"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Artifact:
+    """What compiling gives before NVIDIA's compiler is asked: device text, host text, how to call
+    it.
+
+    `signature` has "ptr" or the name of a type for each argument: the function's parameters in
+    order, then its dimensions. `strict` is whether products and sums keep their own roundings.
+    """
+
+    source: str
+    host: str
+    entry: str
+    signature: tuple[str, ...]
+    kernels: tuple[str, ...]
+    strict: bool
+    plan: Plan
+    lowered: Function
+
+
+def emit(fn: Function, spec: TargetSpec, plan: Plan | None = None) -> Artifact:
+    """Print a function of stage `simt`."""
+    made = emit_function(fn, spec)
+    kinds = ("ptr" if p.scalar is None else p.scalar.dtype.name for p in fn.params)
+    return Artifact(
+        source=made.text,
+        host=host_source(fn, made),
+        entry=c_name(fn.name),
+        signature=(*kinds, *(d.dtype.name for d in fn.dims)),
+        kernels=tuple(kernel.name for kernel in made.kernels),
+        strict=fn.numerics == "strict",
+        plan=plan or Plan(),
+        lowered=fn,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class CudaToolchain:
+    """NVIDIA's compiler for one description."""
+
+    spec: TargetSpec
+
+    suffix = ".zip"
+    """Of what `compile` writes: machine code and host part in one archive."""
+    source_suffix = ".cu"
+
+    def fingerprint(self, strict: bool = False) -> str:
+        """What the machine code depends on besides its source: compiler and options."""
+        return " ".join((find_compiler().key(), *options_for(self.spec.toolchain.cpu, strict)))
+
+    def compile(self, artifact: Artifact, out: Path) -> None:
+        """Build the artifact into the archive `out`, which appears complete or not at all.
+
+        Raises:
+            TileError: E3001 without a compiler, E3002 when it refuses the text, E3003 when `out`
+            cannot
+                be written, E3004 to E3006 for a build far slower than asked for, E3015 for an
+                instruction that the architecture lacks.
+        """
+        arch = self.spec.toolchain.cpu
+        cubin, usage = compile_source(artifact.source, arch, artifact.strict)
+        write_atomically(out, pack(Contents(cubin=cubin, host=artifact.host, usage=usage)))
+        if knobs.keep_source():
+            write_atomically(out.with_suffix(self.source_suffix), artifact.source.encode())
+
+
+@dataclass(frozen=True, slots=True)
+class CudaRuntime:
+    """Loads archives into this process; the device is asked at the first call."""
+
+    spec: TargetSpec
+
+    def load(self, artifact: Artifact, path: Path) -> CudaFunction:
+        """A built function: call it with what `artifact.signature` says (pointers as integers)."""
+        return CudaFunction(path, artifact.signature)

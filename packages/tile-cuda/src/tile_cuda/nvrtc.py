@@ -1,0 +1,136 @@
+"""NVRTC through ctypes: source to machine code in this process, without a device or a driver.
+
+The library comes from the wheel `nvidia-cuda-nvrtc` (found through its metadata), from an installed
+CUDA toolkit, or from where the user says. Signatures are those of NVIDIA's `nvrtc.h`.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import ctypes.util
+import os
+from dataclasses import dataclass
+from functools import cache
+from importlib import metadata
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from tile_cuda import knobs
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+__all__ = ["Compiled", "Nvrtc", "find_nvrtc"]
+
+WHEELS = ("nvidia-cuda-nvrtc", "nvidia-cuda-nvrtc-cu12")
+FOLDERS = ("/usr/local/cuda/lib64", "/opt/cuda/lib64")
+COMPILATION_FAILED = 6  # NVRTC_ERROR_COMPILATION in nvrtc.h
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Compiled:
+    """What a compiler gave: machine code (None where it refused) and everything it said."""
+
+    cubin: bytes | None
+    log: str
+
+
+class Nvrtc:
+    """One loaded library. Safe to use from several threads: programs are independent."""
+
+    def __init__(self, path: str) -> None:
+        self.path = path
+        self._library = ctypes.CDLL(path)
+        major, minor = ctypes.c_int(), ctypes.c_int()
+        self._check(self._library.nvrtcVersion(ctypes.byref(major), ctypes.byref(minor)))
+        self.version = (major.value, minor.value)
+
+    def key(self) -> str:
+        """What the machine code depends on: the version, and which build of the library it is."""
+        size = os.stat(self.path).st_size if os.path.exists(self.path) else 0
+        return f"nvrtc {self.version[0]}.{self.version[1]} {size}"
+
+    def compile(self, source: str, name: str, options: Sequence[str]) -> Compiled:
+        """Compile CUDA C++ text; `name` is what messages call the file.
+
+        Raises OSError when the library itself fails (out of memory, an option it does not know).
+        """
+        program = ctypes.c_void_p()
+        text = source.encode()
+        made = self._library.nvrtcCreateProgram(
+            ctypes.byref(program), text, name.encode(), 0, None, None
+        )
+        self._check(made)
+        try:
+            encoded = [option.encode() for option in options]
+            array = (ctypes.c_char_p * len(encoded))(*encoded)
+            status = self._library.nvrtcCompileProgram(program, len(encoded), array)
+            log = self._read(program, "ProgramLog").rstrip(b"\0").decode(errors="replace")
+            if status == COMPILATION_FAILED:
+                return Compiled(cubin=None, log=log)
+            if status:
+                raise OSError(f"{self._words(status)}: {log.strip()}")
+            return Compiled(cubin=self._read(program, "CUBIN"), log=log)
+        finally:
+            self._library.nvrtcDestroyProgram(ctypes.byref(program))
+
+    def architectures(self) -> tuple[int, ...]:
+        """The compute capabilities that it compiles for, as numbers: 90 is 9.0."""
+        count = ctypes.c_int()
+        self._check(self._library.nvrtcGetNumSupportedArchs(ctypes.byref(count)))
+        found = (ctypes.c_int * count.value)()
+        self._check(self._library.nvrtcGetSupportedArchs(found))
+        return tuple(found)
+
+    def _read(self, program: ctypes.c_void_p, what: str) -> bytes:
+        size = ctypes.c_size_t()
+        self._check(getattr(self._library, f"nvrtcGet{what}Size")(program, ctypes.byref(size)))
+        room = ctypes.create_string_buffer(size.value)
+        self._check(getattr(self._library, f"nvrtcGet{what}")(program, room))
+        return room.raw
+
+    def _check(self, status: int) -> None:
+        if status:
+            raise OSError(self._words(status))
+
+    def _words(self, status: int) -> str:
+        say = self._library.nvrtcGetErrorString
+        say.restype = ctypes.c_char_p
+        return f"NVRTC: {(say(status) or b'unknown error').decode()}"
+
+
+def find_nvrtc() -> Nvrtc | None:
+    """The NVRTC library of this environment; None where there is none that loads."""
+    return _find(knobs.nvrtc_path())
+
+
+@cache
+def _find(asked: str | None) -> Nvrtc | None:
+    for path in [asked] if asked else _candidates():
+        try:
+            return Nvrtc(path)
+        except (OSError, AttributeError):
+            continue
+    return None
+
+
+def _candidates() -> Iterator[str]:
+    for wheel in WHEELS:
+        yield from _in_wheel(wheel)
+    for folder in (*knobs.toolkit_folders(), *FOLDERS):
+        yield from map(str, sorted(Path(folder).glob("libnvrtc.so*")))
+    found = ctypes.util.find_library("nvrtc")
+    if found:
+        yield found
+
+
+def _in_wheel(wheel: str) -> Iterator[str]:
+    try:
+        files = metadata.files(wheel) or []
+    except metadata.PackageNotFoundError:
+        return
+    for file in files:
+        name = file.name
+        is_library = name.startswith(("libnvrtc.so", "nvrtc64_"))
+        if is_library and "builtins" not in name and "alt" not in name:
+            yield str(file.locate())

@@ -1,0 +1,1 @@
+"""Hand-written CUDA C++: small inlined functions that kernels call, printed only when used."""

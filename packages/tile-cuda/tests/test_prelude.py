@@ -1,0 +1,157 @@
+"""Every piece of the prelude compiles where it may, and is the instruction that it says it is."""
+
+import re
+
+import pytest
+
+from tile_cuda import spec
+from tile_cuda.intrinsics.matrix import atom_registers, mma_wrapper, wgmma_wrapper
+from tile_cuda.prelude.index import defined_names, mentioned, pieces_for
+from tile_ir.diag import InternalError
+
+ALL = ("sm_75", "sm_80", "sm_86", "sm_89", "sm_90a", "sm_100a", "sm_120")
+BULK = ("sm_90a", "sm_100a", "sm_120")
+HEAD = 'extern "C" __global__ void __launch_bounds__(128) k(char *g, const tile_tensor_map *map)'
+
+# Call -> (opcode, architectures).
+CALLS = {
+    "tile_ldmatrix_x1(r, s)": ("LDSM", ALL),
+    "tile_ldmatrix_x2(r, s)": ("LDSM", ALL),
+    "tile_ldmatrix_x4(r, s)": ("LDSM", ALL),
+    "tile_ldmatrix_trans_x1(r, s)": ("LDSM.*T", ALL),
+    "tile_ldmatrix_trans_x2(r, s)": ("LDSM.*T", ALL),
+    "tile_ldmatrix_trans_x4(r, s)": ("LDSM.*T", ALL),
+    "tile_stmatrix_x2(s, r)": ("STSM", BULK),
+    "tile_stmatrix_x4(s, r)": ("STSM", BULK),
+    "tile_stmatrix_trans_x4(s, r)": ("STSM", BULK),
+    "tile_copy_async<16>(s, g); tile_copy_commit(); tile_copy_wait<1>()": ("LDGSTS", ALL[1:]),
+    "tile_copy_async<4>(s, g, 2); tile_copy_commit(); tile_copy_wait<0>()": ("LDGSTS", ALL[1:]),
+    "tile_phase_init(s, 1); tile_phase_init_fence()": ("SYNCS", BULK),
+    "tile_phase_expect(s, 64); tile_phase_arrive(s); tile_phase_wait(s, 0)": ("SYNCS", BULK),
+    "tile_phase_arrive_at(s, 1)": ("SYNCS", BULK),
+    "tile_box_load_1d(s, map, s, 0)": ("UTMALDG.1D", BULK),
+    "tile_box_load_2d(s, map, s, 0, 1)": ("UTMALDG.2D", BULK),
+    "tile_box_load_3d(s, map, s, 0, 1, 2)": ("UTMALDG.3D", BULK),
+    "tile_box_load_4d(s, map, s, 0, 1, 2, 3)": ("UTMALDG.4D", BULK),
+    "tile_box_multicast_2d(s, map, s, 0, 1, 3)": ("UTMALDG.2D.*MULTICAST", BULK[:2]),
+    "tile_box_prefetch_2d(map, 0, 1); tile_prefetch_map(map)": ("UTMAPF", BULK),
+    "tile_box_store_2d(map, s, 0, 1); tile_bulk_commit(); tile_bulk_wait<0>()": (
+        "UTMASTG.2D",
+        BULK,
+    ),
+    "tile_box_store_3d(map, s, 0, 1, 2); tile_bulk_wait_read<1>()": ("UTMASTG.3D", BULK),
+    "tile_box_add_2d(map, s, 0, 1)": ("UTMAREDG.2D", BULK),
+    "tile_bulk_load(s, g, 64, s)": ("UBLKCP", BULK),
+    "tile_fence_async()": ("FENCE.VIEW.ASYNC", BULK),
+    "tile_registers_more<200>(); tile_registers_less<40>()": ("USETMAXREG", BULK[:2]),
+    "tile_named_sync(2, 64); tile_named_arrive(3, 64)": ("BAR", ALL),
+    "tile_cluster_arrive(); tile_cluster_wait(); r[0] = tile_cluster_rank()": ("UCGABAR", BULK[:2]),
+    "r[0] = tile_elect()": ("ELECT", BULK),
+    "tile_launch_dependents(); tile_wait_dependency()": ("ACQBULK", BULK),
+    "r[0] = tile_any(r[1]) + tile_shuffle_xor(r[2], 1) + tile_lane() + tile_warp()": ("SHFL", ALL),
+    "tile_reduce_add_f32x4((float *)g, 1, 2, 3, 4)": ("RED.*128|REDG|RED", BULK[:2]),
+    "tile_pin(__uint_as_float(r[0]), s)": ("FSETP", ALL),
+}  # fmt: skip
+
+
+def kernel(call):
+    return f"""{HEAD} {{
+  extern __shared__ __align__(1024) unsigned char s[];
+  alignas(16) unsigned r[4];
+  for (int i = 0; i < 4; i++) r[i] = ((unsigned *)g)[threadIdx.x * 4 + i];
+  {call};
+  for (int i = 0; i < 4; i++) ((unsigned *)g)[threadIdx.x * 4 + i] = r[i] + ((unsigned *)s)[i];
+}}
+"""
+
+
+@pytest.mark.parametrize("call", CALLS)
+def test_a_wrapper_is_its_instruction(instructions, call):
+    opcode, archs = CALLS[call]
+    for arch in {archs[0], archs[-1]}:
+        assert re.search(rf"\b{opcode}", instructions(kernel(call), arch)), arch
+
+
+@pytest.mark.parametrize("arch", ALL)
+def test_every_synchronous_atom_compiles(instructions, arch):
+    own = dict(mma_wrapper(a) for a in spec.load(arch).matrix.values() if a.engine == "sync")
+    calls = " ".join(f"{name}(x, x + 8, x + 16);" for name in own)
+    text = f"""extern "C" __global__ void k(double *p) {{
+  double x[24];
+  for (int i = 0; i < 24; i++) x[i] = p[i * 32 + threadIdx.x];
+  {calls}
+  for (int i = 0; i < 8; i++) p[i * 32 + threadIdx.x] = x[i];
+}}
+"""
+    machine = instructions(text, arch, own)
+    kinds = {"HMMA", "IMMA"} | ({"DMMA"} if arch in ("sm_80", "sm_90a") else set())
+    assert kinds <= set(re.findall(r"\b[A-Z]MMA", machine))
+    assert f"HMMA.{'1688' if arch == 'sm_75' else '16816'}.F32" in machine
+
+
+def wide_kernel(atom, n, source):
+    name, text = wgmma_wrapper(atom, n, source)
+    flags = ", ".join("0" for _ in re.findall(r"int [AB]_MAJOR", text))
+    c = atom_registers(atom.at_n(n), "accumulator")
+    operand = "ra" if source == "rs" else "tile_descriptor<1>(s, 16, 1024)"
+    body = f"""extern "C" __global__ void __launch_bounds__(128) k({c.kind} *p) {{
+  extern __shared__ __align__(1024) unsigned char s[];
+  {c.kind} c[{c.count}];
+  unsigned ra[4];
+  for (int i = 0; i < {c.count}; i++) c[i] = p[i];
+  for (int i = 0; i < 4; i++) ra[i] = (unsigned)p[i];
+  tile_wgmma_fence();
+  {name}{f"<{flags}>" if flags else ""}(c, {operand}, tile_descriptor<1>(s, 16, 1024), true);
+  tile_wgmma_commit();
+  tile_wgmma_wait<0>();
+  tile_settle<{c.count}>(c);
+  for (int i = 0; i < {c.count}; i++) p[threadIdx.x * {c.count} + i] = c[i];
+}}
+"""
+    return {name: text}, body
+
+
+@pytest.mark.parametrize("source", ["ss", "rs"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "m64nNk16_f16",
+        "m64nNk16_bf16",
+        "m64nNk8_tf32",
+        "m64nNk32_f8e4m3fn",
+        "m64nNk32_f8e5m2",
+        "m64nNk32_i8",
+    ],
+)
+def test_asynchronous_atoms_compile(instructions, name, source):
+    atom = spec.load("sm_90a").matrix[name]
+    for n in (16, 128):
+        own, body = wide_kernel(atom, n, source)
+        shape = f"64x{n}x{atom.k}"
+        assert re.search(rf"\b[HQI]GMMA\.{shape}", instructions(body, "sm_90a", own))
+
+
+def test_only_what_is_mentioned_is_printed_and_needs_come_first():
+    text = pieces_for(["tile_f64_to_bf16"])
+    assert (
+        text.index("#define TILE_FN") < text.index("tile_to_odd") < text.index("tile_f64_to_bf16")
+    )
+    assert "tile_box_load" not in text
+    assert pieces_for(["tile_load", "tile_map"]) == pieces_for(["tile_map", "tile_load"])
+
+
+def test_overloads_come_together():
+    assert pieces_for(["tile_map"]).count("TILE_FN auto tile_map(") == 3
+
+
+def test_every_name_of_the_prelude_has_all_that_it_needs():
+    names = defined_names()
+    assert len(names) > 140
+    text = pieces_for(names)
+    assert set(mentioned(text)) - names <= {"tile_"}
+
+
+def test_an_unknown_name_is_our_defect():
+    with pytest.raises(InternalError) as caught:
+        pieces_for(["tile_nothing"])
+    assert caught.value.code == "E3090"

@@ -1,0 +1,155 @@
+"""Compiling without a device: what comes out, what is refused, and how that is said."""
+
+import pytest
+
+from tile_cuda import nvcc, toolchain
+from tile_cuda.compiler_messages import parse_messages, raise_for_performance, spills_of
+from tile_cuda.container import Contents, KernelUsage, pack, unpack
+from tile_cuda.cubin import kernels_of, sections
+from tile_cuda.toolchain import compile_source, find_compiler, options_for, write_atomically
+from tile_ir.diag import InternalError, Span, TileError
+
+PLAIN = 'extern "C" __global__ void k(float *x) { x[threadIdx.x] = expf(x[threadIdx.x]); }\n'
+SHARED = """extern "C" __global__ void k(float *x) {
+  __shared__ float s[256];
+  s[threadIdx.x] = x[threadIdx.x];
+  __syncthreads();
+  x[threadIdx.x] = s[255 - threadIdx.x];
+}
+"""
+REMARK = (
+    "ptxas info    : (C7514) Potential Performance Loss: wgmma.mma_async instructions are"
+    " serialized"
+)
+
+
+def test_machine_code_without_a_device(compiler):
+    cubin, usage = compile_source(PLAIN, "sm_90a", compiler=compiler)
+    assert ".text.k" in [s.name for s in sections(cubin)]
+    assert 4 <= usage["k"].registers <= 32
+    assert (usage["k"].stack, usage["k"].spill_stores) == (0, 0)
+
+
+def test_static_shared_memory_is_counted(compiler):
+    cubin, _ = compile_source(SHARED, "sm_80", compiler=compiler)
+    assert kernels_of(cubin)["k"][1] == 1024
+
+
+def test_nvcc_gives_the_same_facts(compiler):
+    other = nvcc.find_nvcc()
+    if other is None:
+        pytest.skip("there is no nvcc")
+    _, usage = compile_source(SHARED, "sm_80", compiler=other)
+    assert usage["k"].static_shared == 1024
+    assert other.key().startswith("nvcc ")
+
+
+def test_a_refused_kernel_is_placed_on_the_users_line(compiler):
+    source = f"// kernel.py:7: C[i] = x\n{PLAIN}// kernel.py:9: y\nint broken = nothing;\n"
+    with pytest.raises(TileError, match='identifier "nothing" is undefined') as caught:
+        compile_source(source, "sm_80", compiler=compiler)
+    assert caught.value.code == "E3002"
+    assert caught.value.span == Span("kernel.py", 9)
+
+
+def test_an_instruction_that_the_architecture_lacks(compiler):
+    source = 'extern "C" __global__ void k() { asm volatile("wgmma.fence.sync.aligned;"); }'
+    with pytest.raises(TileError) as caught:
+        compile_source(source, "sm_80", compiler=compiler)
+    assert caught.value.code == "E3015"
+
+
+def test_an_unknown_architecture_is_the_compilers_to_refuse(compiler):
+    with pytest.raises(TileError) as caught:
+        compile_source(PLAIN, "sm_13", compiler=compiler)
+    assert caught.value.code == "E3002"
+
+
+def test_without_any_compiler(monkeypatch):
+    monkeypatch.setattr(toolchain, "find_nvrtc", lambda: None)
+    monkeypatch.setattr(toolchain, "find_nvcc", lambda: None)
+    with pytest.raises(TileError) as caught:
+        find_compiler()
+    assert caught.value.code == "E3001"
+    assert "tile-cuda[nvrtc]" in caught.value.help
+
+
+def test_the_compiler_may_be_chosen(monkeypatch):
+    monkeypatch.setattr(toolchain, "find_nvrtc", lambda: "nvrtc")
+    monkeypatch.setattr(toolchain, "find_nvcc", lambda: "nvcc")
+    assert find_compiler() == "nvrtc"
+    monkeypatch.setenv("TILE_CUDA_COMPILER", "nvcc")
+    assert find_compiler() == "nvcc"
+    monkeypatch.setenv("TILE_CUDA_COMPILER", "gcc")
+    with pytest.raises(TileError, match="TILE_CUDA_COMPILER is 'gcc'"):
+        find_compiler()
+
+
+def test_options_follow_numerics():
+    assert "--fmad=true" in options_for("sm_80", False)
+    assert "--fmad=false" in options_for("sm_80", True)
+
+
+def test_serialized_matrix_instructions_are_an_error():
+    with pytest.raises(TileError) as caught:
+        raise_for_performance(REMARK)
+    assert caught.value.code == "E3004"
+    assert "newer group is in flight" in caught.value.message
+    raise_for_performance(
+        "ptxas info    : (C7519) Potential Performance Loss: a fence was inserted"
+    )
+
+
+def test_ignored_register_limits_are_an_error():
+    with pytest.raises(TileError) as caught:
+        raise_for_performance("ptxas info : (C7508) 'setmaxnreg' ignored to maintain minimum")
+    assert caught.value.code == "E3006"
+
+
+def test_spills_are_read_and_refused_beside_asynchronous_products():
+    log = (
+        "ptxas info    : Function properties for matmul\n"
+        "ptxas         .     64 bytes stack frame, 260 bytes spill stores, 312 bytes spill loads\n"
+    )
+    found = spills_of(log)["matmul"]
+    assert (found.stores, found.loads) == (260, 312)
+    row = KernelUsage(registers=255, static_shared=0, stack=64, spill_stores=260, spill_loads=312)
+    with pytest.raises(TileError, match="matmul spills 260 bytes") as caught:
+        toolchain._refuse_spills({"matmul": row})
+    assert caught.value.code == "E3005"
+
+
+def test_messages_without_a_marker_have_no_place():
+    (message,) = parse_messages("kernel.cu(1): error: bad thing\n", "int x;\n")
+    assert (message.text, message.line, message.span) == ("bad thing", 1, None)
+
+
+def test_archives_are_equal_for_equal_contents_and_read_back(tmp_path):
+    row = KernelUsage(registers=8, static_shared=0, stack=0, spill_stores=0, spill_loads=0)
+    contents = Contents(cubin=b"\x7fELF", host="def bind(rt): pass\n", usage={"k": row})
+    assert pack(contents) == pack(contents)
+    path = tmp_path / "k.zip"
+    write_atomically(path, pack(contents))
+    assert unpack(path) == contents
+    assert [p.name for p in tmp_path.iterdir()] == ["k.zip"]
+
+
+@pytest.mark.parametrize("damage", [b"", b"PK\3\4 cut off"])
+def test_a_damaged_archive(tmp_path, damage):
+    path = tmp_path / "k.zip"
+    path.write_bytes(damage)
+    with pytest.raises(TileError) as caught:
+        unpack(path)
+    assert caught.value.code == "E3007"
+
+
+def test_an_output_that_cannot_be_written(tmp_path):
+    (tmp_path / "file").write_text("in the way")
+    with pytest.raises(TileError) as caught:
+        write_atomically(tmp_path / "file" / "k.zip", b"data")
+    assert caught.value.code == "E3003"
+
+
+def test_other_files_are_no_cubins():
+    with pytest.raises(InternalError):
+        sections(b"MZ not an ELF file")
