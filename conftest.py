@@ -8,3 +8,7 @@ if find_spec("hypothesis") is not None:
 
     settings.register_profile("repeatable", derandomize=True, deadline=None, print_blob=True)
     settings.load_profile("repeatable")
+
+# Golden files and `requires`; they need nothing but pytest.
+if find_spec("tile_ir") is not None:
+    pytest_plugins = ["tile_ir.testing.golden", "tile_ir.testing.requires"]

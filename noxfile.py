@@ -93,7 +93,8 @@ def imports(session: nox.Session) -> None:
 @nox.session
 def tests(session: nox.Session) -> None:
     """Every test that needs no accelerator, with a third-party plugin installed."""
-    install_all(session, *dependency_groups(WORKSPACE, "test"), f"./{TOY_PASS}")
+    extras = {r for name in PACKAGES for r in requirements(name, "test") if r[:5] != "tile-"}
+    install_all(session, *dependency_groups(WORKSPACE, "test"), *sorted(extras), f"./{TOY_PASS}")
     session.run("pytest", "-n", "2", *(session.posargs or ("-m", "not gpu")))
 
 

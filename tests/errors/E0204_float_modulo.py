@@ -1,0 +1,11 @@
+"""`%` of floats."""
+# expect: E0204 col 20
+
+import tile_frontend.language as T
+
+
+@T.prim_func
+def kernel(A: T.Tensor((128,), T.float32)):
+    with T.Kernel(1):
+        for i in T.Parallel(128):
+            A[i] = A[i] % 2.0  # <-- here

@@ -1,0 +1,11 @@
+"""Bits read as a type of another width."""
+# expect: E0243 col 20
+
+import tile_frontend.language as T
+
+
+@T.prim_func
+def kernel(A: T.Tensor((128,), T.float32)):
+    with T.Kernel(1):
+        for i in T.Parallel(128):
+            A[i] = T.reinterpret(A[i], T.int16)  # <-- here

@@ -1,0 +1,10 @@
+"""`async with` inside a kernel."""
+# expect: E1002 col 1
+
+import tile_frontend.language as T
+
+
+@T.prim_func
+async def kernel(A: T.Tensor((64,), T.float32)):  # <-- here
+    async with T.Kernel(1):
+        T.clear(A)

@@ -1,0 +1,11 @@
+"""A parameter returned as if it were an output."""
+# expect: E1103 col 5
+
+import tile_frontend.language as T
+
+
+@T.prim_func
+def kernel(A: T.Tensor((64,), T.float32)):
+    with T.Kernel(64) as bx:
+        A[bx] = 0.0
+    return A  # <-- here

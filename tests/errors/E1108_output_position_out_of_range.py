@@ -1,0 +1,14 @@
+"""An output at a position that the kernel does not have."""
+# expect: E1108 col 1
+
+import tile_frontend as tile
+import tile_frontend.language as T
+
+
+@T.prim_func
+def kernel(A: T.Tensor((64,), T.float32)):
+    with T.Kernel(1):
+        T.clear(A)
+
+
+tile.compile(kernel, out_idx=1, target="cpu")  # <-- here

@@ -1,0 +1,11 @@
+"""Panels in an order that does not exist."""
+# expect: E1416 col 9
+
+import tile_frontend.language as T
+
+
+@T.prim_func
+def kernel(A: T.Tensor((64,), T.float32)):
+    with T.Kernel(4, 4) as (bx, by):
+        T.use_swizzle(4, order="spiral")  # <-- here
+        A[bx * 4 + by] = 0.0

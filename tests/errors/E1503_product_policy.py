@@ -1,0 +1,13 @@
+"""A product whose policy is a word."""
+# expect: E1503 col 9
+
+import tile_frontend.language as T
+
+
+@T.prim_func
+def kernel(C: T.Tensor((32, 32), T.float32)):
+    with T.Kernel(1):
+        a = T.alloc_shared((32, 32), T.float32)
+        c = T.alloc_fragment((32, 32), T.float32)
+        T.gemm(a, a, c, policy="square")  # <-- here
+        T.copy(c, C)
