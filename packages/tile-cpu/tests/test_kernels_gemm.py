@@ -116,3 +116,12 @@ def test_one_thread_and_many_agree():
     compiled = compile_function(fn, ZNVER4)
     one, many = (call_on_host(build(compiled, ZNVER4, t), fn, args)["C"] for t in (1, 7))
     assert np.array_equal(one, many)
+
+
+@pytest.mark.parametrize("slots", [1, 2, 5])
+def test_more_trips_than_slots(slots):
+    fn = gemm()
+    pins = {"product.B_s.resident": slots, "product.k.merge": 1}
+    launch = build(compile_function(fn, ZNVER4, pins), ZNVER4)
+    args = random_inputs(fn, 0, {"M": 150, "N": 70, "K": 300})
+    assert_close(call_on_host(launch, fn, args)["C"], run(fn, args)["C"])

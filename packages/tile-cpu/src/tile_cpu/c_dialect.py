@@ -8,13 +8,11 @@ mentions.
 
 from __future__ import annotations
 
-import math
-import struct
 from functools import cache
 
+from tile_cpu.c_literals import literal
 from tile_ir.diag import InternalError
-from tile_ir.expr import Const, Expr
-from tile_ir.types import DType, bool_, f4e2m1fn, f32, f64, i4, i8, i16, i32, i64, u4, u8, u64
+from tile_ir.types import DType, bool_, f4e2m1fn, f32, f64, i4, i8, i16, i32, i64, u4, u8
 from tile_passes.emit.dialect import COMPARISONS, INFIX, Dialect
 
 __all__ = ["DIALECT", "LANE_FUNCTIONS", "carrier_type", "is_packed"]
@@ -70,47 +68,6 @@ def _storage(dtype: DType) -> str:
         return "float"
     signed = dtype.is_int and dtype.is_signed and not is_packed(dtype)
     return f"{'int' if signed else 'uint'}{max(8, dtype.slot_bits)}_t"
-
-
-def _float_text(value: float, double: bool) -> str:
-    tail = "" if double else "f"
-    if math.isinf(value):
-        text = f"__builtin_inf{tail}()"
-        return text if value > 0 else f"-{text}"
-    if math.isnan(value):
-        bits = struct.pack("<d", value)
-        return f'__builtin_nan{tail}("")' if bits[7] < 128 else f'-__builtin_nan{tail}("")'
-    text = repr(value)
-    if not double and struct.unpack("<f", struct.pack("<f", value))[0] == value:
-        text = min(
-            (f"{value:.{p}g}" for p in range(6, 10) if _same_f32(f"{value:.{p}g}", value)), key=len
-        )
-    if not any(c in text for c in ".en"):
-        text += ".0"
-    return text + tail
-
-
-def _same_f32(text: str, value: float) -> bool:
-    try:
-        return bool(struct.unpack("<f", struct.pack("<f", float(text)))[0] == value)
-    except OverflowError:
-        return False
-
-
-def _literal(e: Expr) -> str:
-    assert isinstance(e, Const)
-    if e.dtype.is_float:
-        return _float_text(float(e.value), e.dtype is f64)
-    value = int(e.value)
-    if e.dtype.is_bool:
-        return str(value)
-    if e.dtype is u64:
-        return f"{value}u" if value < 1 << 32 else f"{value}ull"
-    if e.dtype.is_signed and value == e.dtype.min_value and e.dtype.bits >= 32:
-        return f"(-{-(value + 1)}{'ll' if e.dtype is i64 else ''} - 1)"
-    if e.dtype is i64 and abs(value) >= 1 << 31:
-        return f"{value}ll"
-    return f"{value}u" if not e.dtype.is_signed and value >= 1 << 31 else str(value)
 
 
 # -- operators
@@ -387,7 +344,7 @@ def _broadcast(dtype: DType, text: str) -> str:
 DIALECT = Dialect(
     storage=_storage,
     carrier=_carrier,
-    literal=_literal,
+    literal=literal,
     infix=_infix,
     operator=_operator,
     unary=_unary,
