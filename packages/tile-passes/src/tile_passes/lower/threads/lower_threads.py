@@ -5,8 +5,30 @@ with constant indices, shared tiles flat memory at offsets of one arena, tile op
 what one thread has of them; barriers go where threads meet in memory. What a fragment's layout
 leaves open is chosen here, so the pass also serves programs that nobody planned.
 
-    before:  fill C_l[:, :], 0.0
-    after:   for v in (0, 32, 1) unroll { store C_l[v] = 0.0 }
+    before:
+        func @f(C: global f32[1024]) {
+          kernel @f {
+            tiles (bx) in (2) {
+              alloc x: fragment f32[512]
+              fill x[:], 1.0
+              copy x[:] -> C[bx * 512 : +512]
+            }
+          }
+        }
+    after:
+        func @f(C: global f32[1024]) {
+          kernel @f {
+            tiles (bx) in (2) {
+              let tid = thread_index()
+              alloc x: local f32[4]
+              for v in (0, 4, 1) unroll {
+                store x[v] = 1.0
+              }
+              let t0 = tid * 4
+              store C[ramp(bx * 512 + t0, 1, 4)] = x[ramp(0, 1, 4)]
+            }
+          }
+        }
 """
 
 from __future__ import annotations
