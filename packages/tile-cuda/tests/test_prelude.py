@@ -11,7 +11,6 @@ from tile_ir.diag import InternalError
 
 ALL = ("sm_75", "sm_80", "sm_86", "sm_89", "sm_90a", "sm_100a", "sm_120")
 BULK = ("sm_90a", "sm_100a", "sm_120")
-HEAD = 'extern "C" __global__ void __launch_bounds__(128) k(char *g, const tile_tensor_map *map)'
 
 # Call -> (opcode, architectures).
 CALLS = {
@@ -54,8 +53,9 @@ CALLS = {
 }  # fmt: skip
 
 
-def kernel(call):
-    return f"""{HEAD} {{
+def kernel(number, call):
+    return f"""extern "C" __global__ void __launch_bounds__(128, 1)
+k{number}(char *g, const tile_tensor_map *map) {{
   extern __shared__ __align__(1024) unsigned char s[];
   alignas(16) unsigned r[4];
   for (int i = 0; i < 4; i++) r[i] = ((unsigned *)g)[threadIdx.x * 4 + i];
@@ -65,11 +65,20 @@ def kernel(call):
 """
 
 
-@pytest.mark.parametrize("call", CALLS)
-def test_a_wrapper_is_its_instruction(instructions, call):
-    opcode, archs = CALLS[call]
-    for arch in {archs[0], archs[-1]}:
-        assert re.search(rf"\b{opcode}", instructions(kernel(call), arch)), arch
+def by_kernel(machine):
+    """Kernel -> its instructions, from the disassembler's sections."""
+    parts = re.split(r"^\s*\.section\s+\.text\.(\w+),", machine, flags=re.M)
+    return dict(zip(parts[1::2], parts[2::2], strict=True))
+
+
+@pytest.mark.parametrize("arch", ["sm_75", "sm_80", "sm_90a", "sm_100a", "sm_120"])
+def test_wrappers_are_their_instructions(instructions, arch):
+    calls = [(c, opcode) for c, (opcode, archs) in CALLS.items() if arch in archs]
+    text = "".join(kernel(n, call) for n, (call, _) in enumerate(calls))
+    machine = by_kernel(instructions(text, arch))
+    assert len(machine) == len(calls)
+    for n, (call, opcode) in enumerate(calls):
+        assert re.search(rf"\b{opcode}", machine[f"k{n}"]), call
 
 
 @pytest.mark.parametrize("arch", ALL)
@@ -89,17 +98,17 @@ def test_every_synchronous_atom_compiles(instructions, arch):
     assert f"HMMA.{'1688' if arch == 'sm_75' else '16816'}.F32" in machine
 
 
-def wide_kernel(atom, n, source):
+def wide_kernel(kernel_name, atom, n, source):
     name, text = wgmma_wrapper(atom, n, source)
     flags = ", ".join("0" for _ in re.findall(r"int [AB]_MAJOR", text))
     c = atom_registers(atom.at_n(n), "accumulator")
     operand = "ra" if source == "rs" else "tile_descriptor<1>(s, 16, 1024)"
-    body = f"""extern "C" __global__ void __launch_bounds__(128) k({c.kind} *p) {{
+    body = f"""extern "C" __global__ void __launch_bounds__(128) {kernel_name}({c.kind} *p) {{
   extern __shared__ __align__(1024) unsigned char s[];
   {c.kind} c[{c.count}];
   unsigned ra[4];
   for (int i = 0; i < {c.count}; i++) c[i] = p[i];
-  for (int i = 0; i < 4; i++) ra[i] = (unsigned)p[i];
+  for (int i = 0; i < 4; i++) ra[i] = ((unsigned *)p)[i + 1000];
   tile_wgmma_fence();
   {name}{f"<{flags}>" if flags else ""}(c, {operand}, tile_descriptor<1>(s, 16, 1024), true);
   tile_wgmma_commit();
@@ -111,24 +120,19 @@ def wide_kernel(atom, n, source):
     return {name: text}, body
 
 
-@pytest.mark.parametrize("source", ["ss", "rs"])
-@pytest.mark.parametrize(
-    "name",
-    [
-        "m64nNk16_f16",
-        "m64nNk16_bf16",
-        "m64nNk8_tf32",
-        "m64nNk32_f8e4m3fn",
-        "m64nNk32_f8e5m2",
-        "m64nNk32_i8",
-    ],
-)
-def test_asynchronous_atoms_compile(instructions, name, source):
-    atom = spec.load("sm_90a").matrix[name]
-    for n in (16, 128):
-        own, body = wide_kernel(atom, n, source)
-        shape = f"64x{n}x{atom.k}"
-        assert re.search(rf"\b[HQI]GMMA\.{shape}", instructions(body, "sm_90a", own))
+def test_asynchronous_atoms_compile(instructions):
+    own, text, shapes = {}, "", {}
+    for atom in spec.load("sm_90a").matrix.values():
+        for n, source in ((16, "ss"), (16, "rs"), (128, "ss")) if atom.engine == "async" else ():
+            name = f"k{len(shapes)}"
+            wrapper, body = wide_kernel(name, atom, n, source)
+            own |= wrapper
+            text += body
+            shapes[name] = f"64x{n}x{atom.k}"
+    machine = by_kernel(instructions(text, "sm_90a", own))
+    assert len(shapes) == 18
+    for name, shape in shapes.items():
+        assert re.search(rf"\b[HQI]GMMA\.{shape}", machine[name]), shape
 
 
 def test_only_what_is_mentioned_is_printed_and_needs_come_first():

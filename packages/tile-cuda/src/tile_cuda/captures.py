@@ -15,9 +15,10 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from tile_ir.core import Buffer
+    from tile_ir.opdef import Stmt
     from tile_passes.emit import ExprPrinter
 
-__all__ = ["POINTER", "Parameter", "parameters", "tiles_of"]
+__all__ = ["POINTER", "Parameter", "loops_over_tiles", "parameters", "tiles_of"]
 
 POINTER = "P"
 FORMATS = {
@@ -57,12 +58,24 @@ def parameters(exprs: ExprPrinter, kernel: Kernel) -> tuple[Parameter, ...]:
     written = _written(kernel)
     used = [n for n in dict.fromkeys(_buffers_used(kernel)) if n not in inside]
     found = {n: _pointer(exprs, exprs.buffers[n], n in written) for n in used}
-    texts = [e for s in walk(kernel.body) for e in stmt_exprs(s)]
+    texts = [e for s in walk(kernel.body) for e in _needed(kernel, s)]
     shapes = [e for n in (*used, *inside) for e in _shape_exprs(exprs.buffers[n])]
     for var in _free(texts, shapes):
         if var not in bound:
             found[var.name] = _scalar(exprs, var)
     return tuple(found.values())
+
+
+def _needed(kernel: Kernel, s: Stmt) -> Iterable[Expr]:
+    """The expressions that the device computes of a statement."""
+    if isinstance(s, Tiles) and not loops_over_tiles(kernel, s):
+        return s.extents[:-1]  # the last index is what the others leave of the block's number
+    return stmt_exprs(s)
+
+
+def loops_over_tiles(kernel: Kernel, tiles: Tiles) -> bool:
+    """Whether a block takes one tile after the other; else each has its own block."""
+    return tiles.claim != "hardware" and kernel.blocks is not None
 
 
 def _written(kernel: Kernel) -> frozenset[str]:

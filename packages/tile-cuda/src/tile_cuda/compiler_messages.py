@@ -45,7 +45,7 @@ FIRST_MESSAGES = 3
 SERIALIZED = {
     "C7510": "a function call lies between issue and wait",
     "C7512": "too few registers for the accumulators in flight (leave 28 free)",
-    "C7513": "an accumulator in flight is touched",
+    "C7513": "registers that an instruction takes are written inside its group",
     "C7514": "an accumulator is read while a newer group is in flight over a loop edge",
     "C7515": "an accumulator in flight over a loop edge is not defined by such an instruction",
     "C7517": "an accumulator retired earlier is modified while another group is in flight",

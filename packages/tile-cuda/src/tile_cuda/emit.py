@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from tile_cuda.atoms import AtomPrinter
-from tile_cuda.captures import Parameter, parameters, tiles_of
+from tile_cuda.captures import Parameter, loops_over_tiles, parameters, tiles_of
 from tile_cuda.dialect import DIALECT
 from tile_cuda.names import identifiers
 from tile_cuda.prelude.index import defined_names, mentioned, pieces_for
@@ -160,7 +160,7 @@ def _body(p: StmtPrinter, kernel: Kernel) -> None:
     p.body(kernel.body[:at])
     if tiles.claim == "dynamic":
         raise InternalError("E9001", "a dynamic tile loop reached the emitter", span=tiles.span)
-    if tiles.claim == "hardware" or kernel.blocks is None:
+    if not loops_over_tiles(kernel, tiles):
         _tile(p, tiles, "(int)blockIdx.x")
         return
     count = " * ".join(p.exprs.value(e, 13) for e in tiles.extents) or "1"

@@ -56,12 +56,12 @@ class Nvcc:
 
 def find_nvcc() -> Nvcc | None:
     """The nvcc that the user names, that PATH has or that a toolkit installed; else None."""
-    return _find(knobs.nvcc_path(), os.environ.get("PATH"))
+    return _find(knobs.nvcc_path() or shutil.which("nvcc"))
 
 
 @cache
-def _find(asked: str | None, path: str | None) -> Nvcc | None:
-    found = asked or shutil.which("nvcc", path=path) or (USUAL if Path(USUAL).exists() else None)
+def _find(named: str | None) -> Nvcc | None:
+    found = named or (USUAL if Path(USUAL).exists() else None)
     if found is None:
         return None
     try:
