@@ -13,7 +13,7 @@ from tile_cpu.lower import (
 )
 from tile_cpu.plan import plan_atoms, plan_strips, plan_trips
 from tile_passes.default import default_pipeline
-from tile_passes.lower import split_guards
+from tile_passes.lower import contract_rows, fuse_loops, split_guards, version_tiles
 from tile_passes.pipeline import Pipeline, Step
 from tile_passes.registry import builtin
 
@@ -32,8 +32,11 @@ def pipeline(default: Pipeline | None = None) -> Pipeline:
         merge_trips.PASS,
         lower_mma.PASS,
         expand_strips.PASS,  # after the operands have their layouts: slots hold packed blocks
+        version_tiles.PASS,
         lower_tiles.PASS,
         split_guards.PASS,
+        fuse_loops.PASS,
+        contract_rows.PASS,
         vectorize.PASS,
         place_scratch.PASS,  # last: no pass after it adds a buffer
     )

@@ -5,10 +5,13 @@ import pytest
 from tile_ir.interp import run
 from tile_ir.testing.random import random_inputs
 from tile_ir.text import parse_function, print_function
+from tile_passes.lower.contract_rows import contract_rows
+from tile_passes.lower.fuse_loops import fuse_loops
 from tile_passes.lower.lower_tiles import lower_tiles
 from tile_passes.lower.split_guards import split_guards
 from tile_passes.lower.vector_body import Capabilities
 from tile_passes.lower.vectorize import vectorize
+from tile_passes.lower.version_tiles import version_tiles
 
 VECTORS = Capabilities(
     bytes=32,
@@ -195,6 +198,99 @@ def test_what_has_no_vector_form_stays_scalar(body, why):
     made = body_of(vectorize(fn, VECTORS))
     assert "ramp" not in made, why
     assert "for j in (0, 32, 1) serial" in made
+
+
+ROWS = """
+alloc x: fragment f32[8, 64]
+alloc s: fragment f32[8]
+copy A[bx * 8 : +8, :] -> x[:, :]
+parallel (i, j) in (8, 64) { store x[i, j] = exp(x[i, j]) }
+reduce sum x[:, :] -> s[:] dim = 1
+parallel (k, l) in (8, 64) { store B[bx * 8 + k, l] = x[k, l] * s[k] }
+"""
+
+
+def test_rows_go_through_all_loops_and_one_row_is_kept():
+    fn = kernel(ROWS, "A: global f32[16, 64], B: global f32[16, 64]")
+    assert (
+        body_of(contract_rows(fuse_loops(lower_tiles(fn))))
+        == """\
+alloc x: fragment f32[64]
+alloc s: var f32[]
+for i_1 in (0, 8, 1) serial {
+  alloc acc: var f32[]
+  store acc[] = 0.0
+  for r in (0, 64, 1) vectorized {
+    store x[r] = A[bx * 8 + i_1, r]
+    store x[r] = exp(x[r])
+    store acc[] = acc[] + x[r]
+  }
+  store s[] = acc[]
+  parallel (l) in (64) {
+    store B[bx * 8 + i_1, l] = x[l] * s[]
+  }
+}"""
+    )
+
+
+@pytest.mark.parametrize(
+    ("second", "why"),
+    [
+        ("parallel (k, l) in (7, 64) { store y[k, l] = x[k + 1, l] }", "other rows"),
+        ("parallel (k, l) in (4, 64) { store y[k, l] = x[k, l] }", "fewer rows"),
+        ("parallel (k, l) in (8, 64) { store y[k, l] = x[7 - k, l] }", "rows backwards"),
+        ("parallel (k, l) in (8, 64) { atomic add x[k, l], 1.0 }", "no plain access"),
+    ],
+)
+def test_loops_that_need_other_rows_stay_apart(second, why):
+    fn = kernel(
+        "alloc x: fragment f32[8, 64]\nalloc y: fragment f32[8, 64]\n"
+        f"parallel (i, j) in (8, 64) {{ store x[i, j] = A[i, j] }}\n{second}",
+        "A: global f32[8, 64]",
+    )
+    assert fuse_loops(fn) is fn, why
+
+
+def test_elements_of_neighbours_are_not_fused():
+    fn = kernel(
+        "alloc x: fragment f32[64]\n"
+        "parallel (i) in (64) { store x[i] = A[i] }\n"
+        "parallel (j) in (63) { store B[j] = x[j + 1] }\n"
+        "parallel (k) in (64) { store B[k] = x[63 - k] }",
+        "A: global f32[64], B: global f32[64]",
+    )
+    assert fuse_loops(fn) is fn
+
+
+def test_a_tile_that_outlives_its_row_is_kept_whole():
+    fn = kernel(
+        "alloc x: fragment f32[8, 64]\n"
+        "for i in (0, 8, 1) serial { parallel (j) in (64) { store x[i, j] = A[i, j] } }\n"
+        "store B[0, 0] = x[3, 5]",
+        "A: global f32[16, 64], B: global f32[16, 64]",
+    )
+    assert contract_rows(fn) is fn
+
+
+def test_whole_tiles_get_a_text_of_their_own():
+    fn = kernel(
+        "alloc x: fragment f32[8]\ncopy A[bx * 8 : +8] -> x[:] clip\n"
+        "copy x[:] -> B[bx * 8 : +8] clip",
+        "A: global f32[n], B: global f32[n]", "dims (n)",
+    )  # fmt: skip
+    assert (
+        body_of(version_tiles(fn))
+        == """\
+if bx * 8 + 8 <= n {
+  alloc x_1: fragment f32[8]
+  copy A[bx * 8 : +8] -> x_1[:]
+  copy x_1[:] -> B[bx * 8 : +8]
+} else {
+  alloc x: fragment f32[8]
+  copy A[bx * 8 : +8] -> x[:] clip
+  copy x[:] -> B[bx * 8 : +8] clip
+}"""
+    )
 
 
 PRODUCTS = [

@@ -45,6 +45,10 @@ static void matmul_job(void *context, int64_t job, int32_t worker, char *scratch
       // <tile-ir>:11
       const int64_t A_s_rows = tile_imin_i64(M - by * 32, 32);
       const int64_t A_s_cols = tile_imin_i64(K - k * 256, 256);
+      // <tile-ir>:12
+      const int64_t B_s_rows = tile_imin_i64(K - k * 256, 256);
+      const int64_t B_s_cols = tile_imin_i64(N - bx * 32, 32);
+      // <tile-ir>:11
       for (int64_t i = 0; i < A_s_rows; i++) {
         for (int64_t j = 0; j < A_s_cols - 15; j += 16) {
           tile_store_f32x16(&A_s[i * 272 + j], tile_load_f32x16(&A[(by * 32 + i) * K + (k * 256 + j)]));
@@ -54,8 +58,6 @@ static void matmul_job(void *context, int64_t job, int32_t worker, char *scratch
         }
       }
       // <tile-ir>:12
-      const int64_t B_s_rows = tile_imin_i64(K - k * 256, 256);
-      const int64_t B_s_cols = tile_imin_i64(N - bx * 32, 32);
       if ((int32_t)k >= B_s_filled) {
         tile_pack_panels_f32_f32x16(B_s_rows, B_s_cols, &B[k * 256 * N + bx * 32], N, B_s + tile_imin_i64(k, B_s_slots) * 8192, 256, tile_ceildiv_i64(B_s_cols, 32) * 32, 32);
         B_s_filled = tile_imin_i32((int32_t)k + 1, (int32_t)B_s_slots);
@@ -63,12 +65,12 @@ static void matmul_job(void *context, int64_t job, int32_t worker, char *scratch
       // <tile-ir>:13
       if (k == 0) {
         const int64_t rows = 32 - A_s_rows;
+        const int64_t cols = 32 - B_s_cols;
         for (int64_t i = 0; i < rows; i++) {
           for (int64_t j = 0; j < 17; j += 16) {
             tile_store_f32x16(&C_l[(A_s_rows + i) * 32 + j], tile_splat_f32x16(0.0f));
           }
         }
-        const int64_t cols = 32 - B_s_cols;
         for (int64_t i = 0; i < A_s_rows; i++) {
           for (int64_t j = 0; j < cols - 15; j += 16) {
             tile_store_f32x16(&C_l[i * 32 + (B_s_cols + j)], tile_splat_f32x16(0.0f));

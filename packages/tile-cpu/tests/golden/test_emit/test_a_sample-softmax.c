@@ -11,60 +11,111 @@ static void softmax_job(void *context, int64_t job, int32_t worker, char *scratc
   float *const Y = ctx->Y;
   const int64_t M = ctx->M;
   const int64_t b = job;
-  float x[96];
-  float top[4];
-  float total[4];
-  // <tile-ir>:8
-  const int64_t rows = tile_imin_i64(M - b * 4, 4);
-  for (int64_t i = 0; i < rows; i++) {
-    tile_store_f32x16(&x[i * 24], tile_load_f32x16(&X[(b * 4 + i) * 24]));
-    tile_store_f32x8(&x[i * 24 + 16], tile_load_f32x8(&X[(b * 4 + i) * 24 + 16]));
-  }
-  for (int64_t i = 0; i < 4 - rows; i++) {
-    tile_store_f32x16(&x[(i + rows) * 24], tile_splat_f32x16(0.0f));
-    tile_store_f32x8(&x[(i + rows) * 24 + 16], tile_splat_f32x8(0.0f));
-  }
-  // <tile-ir>:9
-  for (int64_t i = 0; i < 4; i++) {
-    float acc = -__builtin_inff();
-    f32x16 acc_v = tile_splat_f32x16(-__builtin_inff());
-    acc_v = tile_max_f32x16(acc_v, tile_load_f32x16(&x[i * 24]));
-    acc = tile_max_f32(acc, tile_hmax_f32x16(acc_v));
-    f32x8 acc_v_1 = tile_splat_f32x8(-__builtin_inff());
-    acc_v_1 = tile_max_f32x8(acc_v_1, tile_load_f32x8(&x[i * 24 + 16]));
-    acc = tile_max_f32(acc, tile_hmax_f32x8(acc_v_1));
-    top[i] = acc;
-  }
-  // <tile-ir>:10
-  for (int64_t i = 0; i < 4; i++) {
-    const float top_u = top[i];
-    tile_store_f32x16(&x[i * 24], tile_exp_f32x16(tile_load_f32x16(&x[i * 24]) - tile_splat_f32x16(top_u)));
-    const float top_u_1 = top[i];
-    tile_store_f32x8(&x[i * 24 + 16], tile_exp_f32x8(tile_load_f32x8(&x[i * 24 + 16]) - tile_splat_f32x8(top_u_1)));
-  }
-  // <tile-ir>:11
-  for (int64_t i = 0; i < 4; i++) {
-    float acc_1 = 0.0f;
-    f32x16 acc_1_v = tile_splat_f32x16(0.0f);
-    acc_1_v = acc_1_v + tile_load_f32x16(&x[i * 24]);
-    acc_1 = acc_1 + tile_hsum_f32x16(acc_1_v);
-    f32x8 acc_1_v_1 = tile_splat_f32x8(0.0f);
-    acc_1_v_1 = acc_1_v_1 + tile_load_f32x8(&x[i * 24 + 16]);
-    acc_1 = acc_1 + tile_hsum_f32x8(acc_1_v_1);
-    total[i] = acc_1;
-  }
-  // <tile-ir>:12
-  for (int64_t i = 0; i < 4; i++) {
-    const float total_u = 1.0f / total[i];
-    tile_store_f32x16(&x[i * 24], tile_load_f32x16(&x[i * 24]) * tile_splat_f32x16(total_u));
-    const float total_u_1 = 1.0f / total[i];
-    tile_store_f32x8(&x[i * 24 + 16], tile_load_f32x8(&x[i * 24 + 16]) * tile_splat_f32x8(total_u_1));
-  }
-  // <tile-ir>:13
-  const int64_t rows_1 = tile_imin_i64(M - b * 4, 4);
-  for (int64_t i = 0; i < rows_1; i++) {
-    tile_store_f32x16(&Y[(b * 4 + i) * 24], tile_load_f32x16(&x[i * 24]));
-    tile_store_f32x8(&Y[(b * 4 + i) * 24 + 16], tile_load_f32x8(&x[i * 24 + 16]));
+  // <tile-ir>:5
+  if (b * 4 + 4 <= M) {
+    float x_1[24];
+    float top_1;
+    float total_1;
+    // <tile-ir>:8
+    for (int64_t i = 0; i < 4; i++) {
+      // <tile-ir>:9
+      float acc = -__builtin_inff();
+      f32x16 acc_v = tile_splat_f32x16(-__builtin_inff());
+      // <tile-ir>:8
+      tile_store_f32x16(&x_1[0], tile_load_f32x16(&X[(b * 4 + i) * 24]));
+      // <tile-ir>:9
+      acc_v = tile_max_f32x16(acc_v, tile_load_f32x16(&x_1[0]));
+      acc = tile_max_f32(acc, tile_hmax_f32x16(acc_v));
+      f32x8 acc_v_1 = tile_splat_f32x8(-__builtin_inff());
+      // <tile-ir>:8
+      tile_store_f32x8(&x_1[16], tile_load_f32x8(&X[(b * 4 + i) * 24 + 16]));
+      // <tile-ir>:9
+      acc_v_1 = tile_max_f32x8(acc_v_1, tile_load_f32x8(&x_1[16]));
+      acc = tile_max_f32(acc, tile_hmax_f32x8(acc_v_1));
+      top_1 = acc;
+      // <tile-ir>:11
+      float acc_1 = 0.0f;
+      const float top_1_u = top_1;
+      f32x16 acc_1_v = tile_splat_f32x16(0.0f);
+      // <tile-ir>:10
+      tile_store_f32x16(&x_1[0], tile_exp_f32x16(tile_load_f32x16(&x_1[0]) - tile_splat_f32x16(top_1_u)));
+      // <tile-ir>:11
+      acc_1_v = acc_1_v + tile_load_f32x16(&x_1[0]);
+      acc_1 = acc_1 + tile_hsum_f32x16(acc_1_v);
+      const float top_1_u_1 = top_1;
+      f32x8 acc_1_v_1 = tile_splat_f32x8(0.0f);
+      // <tile-ir>:10
+      tile_store_f32x8(&x_1[16], tile_exp_f32x8(tile_load_f32x8(&x_1[16]) - tile_splat_f32x8(top_1_u_1)));
+      // <tile-ir>:11
+      acc_1_v_1 = acc_1_v_1 + tile_load_f32x8(&x_1[16]);
+      acc_1 = acc_1 + tile_hsum_f32x8(acc_1_v_1);
+      total_1 = acc_1;
+      // <tile-ir>:13
+      const float total_1_u = 1.0f / total_1;
+      // <tile-ir>:12
+      tile_store_f32x16(&x_1[0], tile_load_f32x16(&x_1[0]) * tile_splat_f32x16(total_1_u));
+      // <tile-ir>:13
+      tile_store_f32x16(&Y[(b * 4 + i) * 24], tile_load_f32x16(&x_1[0]));
+      const float total_1_u_1 = 1.0f / total_1;
+      // <tile-ir>:12
+      tile_store_f32x8(&x_1[16], tile_load_f32x8(&x_1[16]) * tile_splat_f32x8(total_1_u_1));
+      // <tile-ir>:13
+      tile_store_f32x8(&Y[(b * 4 + i) * 24 + 16], tile_load_f32x8(&x_1[16]));
+    }
+  } else {
+    float x[96];
+    float top;
+    float total;
+    // <tile-ir>:8
+    const int64_t rows = tile_imin_i64(M - b * 4, 4);
+    for (int64_t i = 0; i < rows; i++) {
+      tile_store_f32x16(&x[i * 24], tile_load_f32x16(&X[(b * 4 + i) * 24]));
+      tile_store_f32x8(&x[i * 24 + 16], tile_load_f32x8(&X[(b * 4 + i) * 24 + 16]));
+    }
+    for (int64_t i = 0; i < 4 - rows; i++) {
+      tile_store_f32x16(&x[(i + rows) * 24], tile_splat_f32x16(0.0f));
+      tile_store_f32x8(&x[(i + rows) * 24 + 16], tile_splat_f32x8(0.0f));
+    }
+    // <tile-ir>:13
+    const int64_t rows_1 = tile_imin_i64(M - b * 4, 4);
+    // <tile-ir>:9
+    for (int64_t i = 0; i < 4; i++) {
+      float acc_2 = -__builtin_inff();
+      f32x16 acc_2_v = tile_splat_f32x16(-__builtin_inff());
+      acc_2_v = tile_max_f32x16(acc_2_v, tile_load_f32x16(&x[i * 24]));
+      acc_2 = tile_max_f32(acc_2, tile_hmax_f32x16(acc_2_v));
+      f32x8 acc_2_v_1 = tile_splat_f32x8(-__builtin_inff());
+      acc_2_v_1 = tile_max_f32x8(acc_2_v_1, tile_load_f32x8(&x[i * 24 + 16]));
+      acc_2 = tile_max_f32(acc_2, tile_hmax_f32x8(acc_2_v_1));
+      top = acc_2;
+      // <tile-ir>:11
+      float acc_3 = 0.0f;
+      const float top_u = top;
+      f32x16 acc_3_v = tile_splat_f32x16(0.0f);
+      // <tile-ir>:10
+      tile_store_f32x16(&x[i * 24], tile_exp_f32x16(tile_load_f32x16(&x[i * 24]) - tile_splat_f32x16(top_u)));
+      // <tile-ir>:11
+      acc_3_v = acc_3_v + tile_load_f32x16(&x[i * 24]);
+      acc_3 = acc_3 + tile_hsum_f32x16(acc_3_v);
+      const float top_u_1 = top;
+      f32x8 acc_3_v_1 = tile_splat_f32x8(0.0f);
+      // <tile-ir>:10
+      tile_store_f32x8(&x[i * 24 + 16], tile_exp_f32x8(tile_load_f32x8(&x[i * 24 + 16]) - tile_splat_f32x8(top_u_1)));
+      // <tile-ir>:11
+      acc_3_v_1 = acc_3_v_1 + tile_load_f32x8(&x[i * 24 + 16]);
+      acc_3 = acc_3 + tile_hsum_f32x8(acc_3_v_1);
+      total = acc_3;
+      // <tile-ir>:12
+      const float total_u = 1.0f / total;
+      tile_store_f32x16(&x[i * 24], tile_load_f32x16(&x[i * 24]) * tile_splat_f32x16(total_u));
+      const float total_u_1 = 1.0f / total;
+      tile_store_f32x8(&x[i * 24 + 16], tile_load_f32x8(&x[i * 24 + 16]) * tile_splat_f32x8(total_u_1));
+    }
+    // <tile-ir>:13
+    for (int64_t i = 0; i < rows_1; i++) {
+      tile_store_f32x16(&Y[(b * 4 + i) * 24], tile_load_f32x16(&x[i * 24]));
+      tile_store_f32x8(&Y[(b * 4 + i) * 24 + 16], tile_load_f32x8(&x[i * 24 + 16]));
+    }
   }
 }
 

@@ -13,50 +13,85 @@ static void two_kernels_sums_job(void *context, int64_t job, int32_t worker, cha
   const int64_t M = ctx->M;
   const int64_t N = ctx->N;
   const int64_t b = job;
-  float a[64];
-  float t[4];
-  // <tile-ir>:8
-  tile_store_f32x4(&t[0], tile_splat_f32x4(0.0f));
-  // <tile-ir>:9
-  for (int64_t k = 0; k < tile_ceildiv_i64(N, 16); k++) {
-    // <tile-ir>:10
-    const int64_t rows = tile_imin_i64(M - b * 4, 4);
-    const int64_t cols = tile_imin_i64(N - k * 16, 16);
-    for (int64_t i = 0; i < rows; i++) {
-      for (int64_t j = 0; j < cols - 15; j += 16) {
-        tile_store_f32x16(&a[i * 16 + j], tile_load_f32x16(&A[(b * 4 + i) * N + (k * 16 + j)]));
-      }
-      for (int64_t j_1 = cols / 16 * 16; j_1 < cols; j_1++) {
-        a[i * 16 + j_1] = A[(b * 4 + i) * N + (k * 16 + j_1)];
+  // <tile-ir>:6
+  if (b * 4 + 4 <= M) {
+    float a_1[64];
+    float t_1[4];
+    // <tile-ir>:8
+    tile_store_f32x4(&t_1[0], tile_splat_f32x4(0.0f));
+    // <tile-ir>:9
+    for (int64_t k = 0; k < tile_ceildiv_i64(N, 16); k++) {
+      // <tile-ir>:10
+      const int64_t cols = tile_imin_i64(N - k * 16, 16);
+      for (int64_t i = 0; i < 4; i++) {
+        for (int64_t j = 0; j < cols - 15; j += 16) {
+          tile_store_f32x16(&a_1[i * 16 + j], tile_load_f32x16(&A[(b * 4 + i) * N + (k * 16 + j)]));
+        }
+        for (int64_t j_1 = cols / 16 * 16; j_1 < cols; j_1++) {
+          a_1[i * 16 + j_1] = A[(b * 4 + i) * N + (k * 16 + j_1)];
+        }
+        for (int64_t j = 0; j < 16 - cols - 15; j += 16) {
+          tile_store_f32x16(&a_1[i * 16 + (j + cols)], tile_splat_f32x16(0.0f));
+        }
+        for (int64_t j_2 = (16 - cols) / 16 * 16; j_2 < 16 - cols; j_2++) {
+          a_1[i * 16 + (j_2 + cols)] = 0.0f;
+        }
+        // <tile-ir>:11
+        float acc = 0.0f;
+        f32x16 acc_v = tile_splat_f32x16(0.0f);
+        acc_v = acc_v + tile_load_f32x16(&a_1[i * 16]);
+        acc = acc + tile_hsum_f32x16(acc_v);
+        t_1[i] = t_1[i] + acc;
       }
     }
-    for (int64_t i = 0; i < 4 - rows; i++) {
-      tile_store_f32x16(&a[(i + rows) * 16], tile_splat_f32x16(0.0f));
-    }
-    for (int64_t i = 0; i < rows; i++) {
-      for (int64_t j = 0; j < 16 - cols - 15; j += 16) {
-        tile_store_f32x16(&a[i * 16 + (j + cols)], tile_splat_f32x16(0.0f));
+    // <tile-ir>:13
+    tile_store_f32x4(&total[b * 4], tile_load_f32x4(&t_1[0]));
+  } else {
+    float a[64];
+    float t[4];
+    // <tile-ir>:8
+    tile_store_f32x4(&t[0], tile_splat_f32x4(0.0f));
+    // <tile-ir>:9
+    for (int64_t k = 0; k < tile_ceildiv_i64(N, 16); k++) {
+      // <tile-ir>:10
+      const int64_t rows = tile_imin_i64(M - b * 4, 4);
+      const int64_t cols = tile_imin_i64(N - k * 16, 16);
+      for (int64_t i = 0; i < rows; i++) {
+        for (int64_t j = 0; j < cols - 15; j += 16) {
+          tile_store_f32x16(&a[i * 16 + j], tile_load_f32x16(&A[(b * 4 + i) * N + (k * 16 + j)]));
+        }
+        for (int64_t j_3 = cols / 16 * 16; j_3 < cols; j_3++) {
+          a[i * 16 + j_3] = A[(b * 4 + i) * N + (k * 16 + j_3)];
+        }
       }
-      for (int64_t j_3 = (16 - cols) / 16 * 16; j_3 < 16 - cols; j_3++) {
-        a[i * 16 + (j_3 + cols)] = 0.0f;
+      for (int64_t i = 0; i < 4 - rows; i++) {
+        tile_store_f32x16(&a[(i + rows) * 16], tile_splat_f32x16(0.0f));
+      }
+      for (int64_t i = 0; i < rows; i++) {
+        for (int64_t j = 0; j < 16 - cols - 15; j += 16) {
+          tile_store_f32x16(&a[i * 16 + (j + cols)], tile_splat_f32x16(0.0f));
+        }
+        for (int64_t j_5 = (16 - cols) / 16 * 16; j_5 < 16 - cols; j_5++) {
+          a[i * 16 + (j_5 + cols)] = 0.0f;
+        }
+      }
+      // <tile-ir>:11
+      for (int64_t i = 0; i < 4; i++) {
+        float acc_1 = 0.0f;
+        f32x16 acc_1_v = tile_splat_f32x16(0.0f);
+        acc_1_v = acc_1_v + tile_load_f32x16(&a[i * 16]);
+        acc_1 = acc_1 + tile_hsum_f32x16(acc_1_v);
+        t[i] = t[i] + acc_1;
       }
     }
-    // <tile-ir>:11
-    for (int64_t i = 0; i < 4; i++) {
-      float acc = 0.0f;
-      f32x16 acc_v = tile_splat_f32x16(0.0f);
-      acc_v = acc_v + tile_load_f32x16(&a[i * 16]);
-      acc = acc + tile_hsum_f32x16(acc_v);
-      t[i] = t[i] + acc;
+    // <tile-ir>:13
+    const int64_t count = tile_imin_i64(M - b * 4, 4);
+    for (int64_t i = 0; i < count - 3; i += 4) {
+      tile_store_f32x4(&total[b * 4 + i], tile_load_f32x4(&t[i]));
     }
-  }
-  // <tile-ir>:13
-  const int64_t count = tile_imin_i64(M - b * 4, 4);
-  for (int64_t i = 0; i < count - 3; i += 4) {
-    tile_store_f32x4(&total[b * 4 + i], tile_load_f32x4(&t[i]));
-  }
-  for (int64_t i_5 = count / 4 * 4; i_5 < count; i_5++) {
-    total[b * 4 + i_5] = t[i_5];
+    for (int64_t i_10 = count / 4 * 4; i_10 < count; i_10++) {
+      total[b * 4 + i_10] = t[i_10];
+    }
   }
 }
 
@@ -109,13 +144,19 @@ static void two_kernels_keep_job(void *context, int64_t job, int32_t worker, cha
   const int64_t N = ctx->N;
   const int64_t bx = job;
   // <tile-ir>:26
-  const int64_t cols = tile_imin_i64(N - bx * 16, 16);
-  for (int64_t i = 0; i < M; i++) {
-    for (int64_t j = 0; j < cols - 15; j += 16) {
-      tile_store_f32x16(&B[i * N + (bx * 16 + j)], tile_load_f32x16(&A[i * N + (bx * 16 + j)]));
+  if (bx * 16 + 16 <= N) {
+    for (int64_t i = 0; i < M; i++) {
+      tile_store_f32x16(&B[i * N + bx * 16], tile_load_f32x16(&A[i * N + bx * 16]));
     }
-    for (int64_t j_4 = cols / 16 * 16; j_4 < cols; j_4++) {
-      B[i * N + (bx * 16 + j_4)] = A[i * N + (bx * 16 + j_4)];
+  } else {
+    const int64_t cols = tile_imin_i64(N - bx * 16, 16);
+    for (int64_t i = 0; i < M; i++) {
+      for (int64_t j = 0; j < cols - 15; j += 16) {
+        tile_store_f32x16(&B[i * N + (bx * 16 + j)], tile_load_f32x16(&A[i * N + (bx * 16 + j)]));
+      }
+      for (int64_t j_7 = cols / 16 * 16; j_7 < cols; j_7++) {
+        B[i * N + (bx * 16 + j_7)] = A[i * N + (bx * 16 + j_7)];
+      }
     }
   }
 }

@@ -78,6 +78,8 @@ class VectorBody:
     runs: Expr
     """The condition that the loop runs at all: only then may memory be read in front of it."""
     span: Span | None = None
+    sums: Mapping[str, Buffer] = field(default_factory=dict)
+    """Scalars that only gather values -> the vectors that gather them here."""
     guards: int = 0
     """How many conditions enclose the place at work, under which nothing is read in advance."""
     written: set[str] = field(default_factory=set)
@@ -85,7 +87,8 @@ class VectorBody:
     hoisted: list[Stmt] = field(default_factory=list)
     _private: dict[str, Buffer] = field(default_factory=dict)
     _vectors: dict[Var, Var] = field(default_factory=dict)
-    _scalars: dict[Expr, Expr] = field(default_factory=dict)
+    scalars: dict[Expr, Expr] = field(default_factory=dict)
+    """What was read in front of the loop already."""
     _memo: dict[Expr, Expr] = field(default_factory=dict)
 
     def run(self, body: Body) -> Body:
@@ -137,6 +140,12 @@ class VectorBody:
 
     def _store(self, s: Stmt) -> Stmt:
         assert isinstance(s, Store)
+        partial = self.sums.get(s.buffer)
+        if partial is not None:
+            assert isinstance(s.value, Binary)
+            old = Load(partial.name, (), partial.dtype)
+            total = Binary(s.value.op, old, self.vector(s.value.b), partial.dtype)
+            return Store(buffer=partial.name, indices=(), value=total, span=s.span)
         private = self._private.get(s.buffer)
         if private is not None:
             return Store(buffer=private.name, indices=(), value=self.vector(s.value), span=s.span)
@@ -214,13 +223,13 @@ class VectorBody:
         """
         if isinstance(e, (Const, Var)) or not loads(e) or not self._holds_still(e):
             return e
-        found = self._scalars.get(e)
+        found = self.scalars.get(e)
         if found is None:
             stem = loads(e)[0].buffer
             var = self.names.var(f"{stem}_u", e.dtype)
             value = b.select(self.runs, e, b.const(0, e.dtype)) if self._leaves(e) else e
             self.hoisted.append(Let(var=var, value=value, span=self.span))
-            found = self._scalars[e] = var
+            found = self.scalars[e] = var
         return found
 
     def _holds_still(self, e: Expr) -> bool:
