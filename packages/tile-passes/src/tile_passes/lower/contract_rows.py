@@ -43,8 +43,8 @@ _SCOPES = frozenset({"shared", "fragment", "local"})
 def _body(body: Body) -> Body:
     inner = tuple(map_bodies(s, _body) for s in body)
     rows = {s.buffer.name: s.buffer for s in inner if isinstance(s, Alloc) and _may(s.buffer)}
-    where = {name: _only_loop(inner, name) for name in rows} if rows else {}
-    found = {n: loop for n, loop in where.items() if loop is not None and _by_row(loop, n)}
+    where = _only_loops(inner, set(rows)) if rows else {}
+    found = {n: loop for n, loop in where.items() if _by_row(loop, n)}
     if found:
         inner = tuple(_contracted(s, found, rows) for s in inner)
     same = all(x is y for x, y in zip(inner, body, strict=True))
@@ -55,24 +55,31 @@ def _may(b: Buffer) -> bool:
     return b.scope in _SCOPES and b.rank > 0 and b.layout is None
 
 
-def _only_loop(body: Body, name: str) -> For | None:
-    """The one statement of a body that uses a buffer, when it is a loop over single elements."""
-    users = [s for s in body if not isinstance(s, Alloc) and _uses(s, name)]
-    if len(users) != 1 or not isinstance(users[0], For):
-        return None
-    for s in walk((users[0],)):
-        if isinstance(s, View) and s.source == name:
-            return None
-        regions = (getattr(s, f.name) for f in opdef(s).of_kind("operand"))
-        if any(isinstance(r, Region) and r.buffer == name for r in regions):
-            return None
-    return users[0]
+def _only_loops(body: Body, names: set[str]) -> dict[str, For]:
+    """For each buffer the one statement that uses it, where that is a loop over elements."""
+    users: dict[str, list[Stmt]] = {name: [] for name in names}
+    for s in body:
+        for name in _used(s) & names:
+            users[name].append(s)
+    whole = {name for s in body for x in walk((s,)) for name in _as_a_whole(x)}
+    return {
+        name: found[0]
+        for name, found in users.items()
+        if len(found) == 1 and isinstance(found[0], For) and name not in whole
+    }
 
 
-def _uses(s: Stmt, name: str) -> bool:
-    if any(isinstance(x, View) and x.source == name for x in walk((s,))):
-        return True
-    return any(e.buffer == name for e in all_effects((s,)))
+def _used(s: Stmt) -> set[str]:
+    views = {x.source for x in walk((s,)) if isinstance(x, View)}
+    return views | {e.buffer for e in all_effects((s,))}
+
+
+def _as_a_whole(s: Stmt) -> list[str]:
+    """Buffers that a statement touches by region, or names anew."""
+    if isinstance(s, View):
+        return [s.source]
+    values = (getattr(s, f.name) for f in opdef(s).of_kind("operand"))
+    return [v.buffer for v in values if isinstance(v, Region)]
 
 
 def _by_row(loop: For, name: str) -> bool:

@@ -20,7 +20,7 @@ from tile_ir.core import Region
 from tile_ir.expr import Expr, free_vars, loads
 from tile_ir.opdef import Body, Stmt, opdef
 from tile_ir.ops import Assume, Atom, AtomicTile, Copy, Fill, For, Gemm, If, Tiles
-from tile_ir.rewrite import bound_vars, declared, replace, walk, with_body
+from tile_ir.rewrite import bound_vars, declared, map_stmts, replace, walk, with_body
 from tile_passes.analysis.context import FactWalk
 from tile_passes.analysis.facts import Facts
 from tile_passes.base import Pass, PassContext
@@ -43,10 +43,13 @@ class _Versions:
     buffers: dict[str, Buffer]
     names: Names
 
-    def visit(self, s: Stmt, facts: Facts) -> Stmt | None:
+    facts: Facts
+
+    def visit(self, s: Stmt) -> Stmt | None:
         """Split the body of a tile, or of the loop along a strip of tiles."""
-        if not isinstance(s, Tiles):
+        if not isinstance(s, Tiles) or not self._is_worth(s.body):
             return None
+        facts = self.facts
         walk_in = [x for x in s.body if isinstance(x, For)]
         if s.claim == "static" and len(walk_in) == 1:
             strip = walk_in[0]
@@ -60,7 +63,7 @@ class _Versions:
         for x in assumed:
             facts = facts.assume(x.cond)
         rest = body[len(assumed) :]
-        if body[: len(assumed)] != assumed or not self._is_worth(rest):
+        if body[: len(assumed)] != assumed:
             return body
         cond = self._whole(rest, facts)
         if cond is None:
@@ -109,9 +112,11 @@ def _unclipped(s: Stmt) -> Stmt:
 
 def version_tiles(fn: Function) -> Function:
     """Return the function with whole tiles apart from ragged ones."""
-    work = _Versions(declared(fn), Names.of(fn))
-    walker = FactWalk.of(fn)
-    return with_body(fn, walker.rewrite(fn.body, Facts.of_dims(fn.dims), work.visit))
+    facts = Facts.of_dims(fn.dims)
+    for s in fn.body:
+        facts = facts.assume(s.cond) if isinstance(s, Assume) else facts
+    work = _Versions(declared(fn), Names.of(fn), facts)
+    return with_body(fn, map_stmts(fn.body, work.visit))
 
 
 def _run(fn: Function, cx: PassContext, plan: Plan) -> Function:
