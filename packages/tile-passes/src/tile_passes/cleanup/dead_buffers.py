@@ -47,6 +47,7 @@ from tile_ir.ops import (
 )
 from tile_ir.rewrite import all_effects, declared, effects, map_stmts, walk, with_body
 from tile_passes.base import Pass, PassContext
+from tile_passes.legalize.schedules import scheduled_by_hand
 
 if TYPE_CHECKING:
     from tile_ir.core import Function
@@ -85,7 +86,7 @@ def _live(fn: Function) -> frozenset[str]:
 def dead_buffers(fn: Function, cx: PassContext, plan: Plan) -> Function:
     """Drop dead allocations and the statements that only write them."""
     live = _live(fn)
-    if all(name in live for name in declared(fn)):
+    if scheduled_by_hand(fn) or all(name in live for name in declared(fn)):
         return fn
 
     def drop(stmt: Stmt) -> Body | None:

@@ -53,6 +53,7 @@ from tile_ir.rewrite import all_effects, declared, map_bodies, replace, with_bod
 from tile_passes.analysis.context import FactWalk
 from tile_passes.analysis.facts import Facts
 from tile_passes.base import Pass, PassContext
+from tile_passes.legalize.schedules import scheduled_by_hand
 
 if TYPE_CHECKING:
     from tile_ir.core import Buffer, Function, Region
@@ -146,7 +147,7 @@ def _when_empty(loop: Stmt, fill: Fill, facts: Facts) -> list[Stmt]:
 
 def init_gemm(fn: Function, cx: PassContext, plan: Plan) -> Function:
     """Turn zero fills followed by products into overwriting products."""
-    if fn.numerics == "strict" or not _has_product(fn.body):
+    if fn.numerics == "strict" or scheduled_by_hand(fn) or not _has_product(fn.body):
         return fn
     return with_body(fn, _Rewriter(fn).body(fn.body, Facts.of_dims(fn.dims)))
 

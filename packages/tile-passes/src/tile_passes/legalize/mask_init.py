@@ -51,6 +51,7 @@ from tile_ir.expr import Const, Expr, Load, Select, loads
 from tile_ir.ops import Gemm, Parallel, Store
 from tile_ir.rewrite import all_effects, declared, map_bodies, replace, with_body
 from tile_passes.base import Pass, PassContext
+from tile_passes.legalize.schedules import scheduled_by_hand
 
 if TYPE_CHECKING:
     from tile_ir.core import Buffer, Function
@@ -115,7 +116,7 @@ def _touches(stmt: Stmt, buffer: str) -> bool:
 
 def mask_init(fn: Function, cx: PassContext, plan: Plan) -> Function:
     """Move masks from before a product to after it."""
-    if fn.numerics == "strict":
+    if fn.numerics == "strict" or scheduled_by_hand(fn):
         return fn
     return with_body(fn, _rewritten(fn.body, declared(fn)))
 

@@ -42,6 +42,7 @@ from tile_passes.analysis.context import FactWalk
 from tile_passes.analysis.facts import Facts
 from tile_passes.analysis.linear import to_expr
 from tile_passes.base import Pass, PassContext
+from tile_passes.legalize.schedules import scheduled_by_hand
 
 if TYPE_CHECKING:
     from tile_ir.core import Function
@@ -110,6 +111,8 @@ def _refold(e: Expr) -> Expr:
 
 def simplify(fn: Function, cx: PassContext, plan: Plan) -> Function:
     """Fold conditions and index expressions that the facts at their place decide."""
+    if scheduled_by_hand(fn):
+        return fn
     walk_ = FactWalk.of(fn)
     body = walk_.rewrite(fn.body, Facts.of_dims(fn.dims), _Fold(walk_).visit)
     return with_body(fn, body)

@@ -14,8 +14,20 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
-from tile_ir.ops import Atomic, AtomicTile, Copy, Fill, Gemm, Print, Reduce, Scan, Store, Transpose
-from tile_ir.rewrite import declared, with_body
+from tile_ir.ops import (
+    Atomic,
+    AtomicTile,
+    Copy,
+    Fill,
+    For,
+    Gemm,
+    Print,
+    Reduce,
+    Scan,
+    Store,
+    Transpose,
+)
+from tile_ir.rewrite import declared, replace, with_body
 from tile_passes.analysis.context import FactWalk
 from tile_passes.analysis.facts import Facts
 from tile_passes.base import Pass, PassContext
@@ -59,6 +71,8 @@ class _Lowering:
     strict: bool
 
     def visit(self, stmt: Stmt, facts: Facts) -> Stmt | Body | None:
+        if isinstance(stmt, For) and (stmt.order or stmt.stage):
+            return replace(stmt, order=(), stage=())  # it counts statements that are loops now
         cx = LowerContext(buffers=self.buffers, names=self.names, facts=facts, strict=self.strict)
         for table in self.rules:
             rule = table.get(type(stmt))
