@@ -37,12 +37,16 @@ class Row:
         return self.ratio >= self.bar
 
 
+PAUSE_S = 0.08
+
+
 def medians(
     run: Sequence[Callable[[], object]], rounds: int = 15, budget_s: float = 3.0
 ) -> list[float]:
     """Median seconds of each callable, taken in turns so that drift of the machine hits all alike.
 
-    The order alternates between rounds; at least 5 rounds run, then until `rounds` or the time
+    A pause before each lets the spinning threads of the one before go to sleep: they would take a
+    core from this one. The order alternates between rounds; at least 5 rounds run, then until `rounds` or the time
     budget is used up.
     """
     for f in run:
@@ -52,6 +56,7 @@ def medians(
     for i in range(rounds):
         order = range(len(run)) if i % 2 == 0 else reversed(range(len(run)))
         for j in order:
+            time.sleep(PAUSE_S)
             begin = time.perf_counter()
             run[j]()
             samples[j].append(time.perf_counter() - begin)
