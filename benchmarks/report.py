@@ -46,8 +46,8 @@ def medians(
     """Median seconds of each callable, taken in turns so that drift of the machine hits all alike.
 
     A pause before each lets the spinning threads of the one before go to sleep: they would take a
-    core from this one. The order alternates between rounds; at least 5 rounds run, then until `rounds` or the time
-    budget is used up.
+    core from this one. The order alternates between rounds; at least 5 rounds run, then until
+    `rounds` or the time budget is used up.
     """
     for f in run:
         f()
