@@ -60,7 +60,7 @@ def gemm_rows(threads: int) -> Iterator[Row]:
                 lambda na=na, nb=nb: matmul(na, nb, T.bfloat16),
                 lambda ba=ba, bb=bb: ba @ bb,
             ],
-            rounds=25,
+            rounds=9,
             budget_s=8,
         )
         for name, mine, peer, peer_name, bar in (
@@ -82,7 +82,7 @@ def gemm_rows(threads: int) -> Iterator[Row]:
 
 
 def _timed(name: str, ours: Callable[[], object], peer: Callable[[], object], threads: int) -> Row:
-    mine, theirs = (s * 1e3 for s in medians([ours, peer], rounds=25, budget_s=4))
+    mine, theirs = (s * 1e3 for s in medians([ours, peer], rounds=9, budget_s=4))
     label = f"{name}, {threads} thread{'s' * (threads > 1)}"
     return Row(label, mine, theirs, "torch", "ms", theirs / mine, 1.0)
 

@@ -37,7 +37,7 @@ class Row:
         return self.ratio >= self.bar
 
 
-PAUSE_S = 0.08
+PAUSE_S = 0.25
 
 
 def medians(
