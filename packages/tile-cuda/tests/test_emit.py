@@ -106,6 +106,30 @@ def test_a_guarded_move_stays_in_bits():
     assert "tile_f32_to_f16" not in text
 
 
+@pytest.mark.parametrize(
+    ("op", "text"),
+    [("//", ">> 1)"), ("%", "& 1)")],
+)
+def test_what_a_shift_replaces_holds_its_operand_together(op, text):
+    fn = one_kernel(
+        "A: global i32[64], Y: global i32[64]", f"store Y[t] = select(t < 9, A[t], 0) {op} 2"
+    )
+    assert f"((t < 9 ? A[t] : 0) {text}" in emit_function(fn, spec.load("sm_80")).text
+
+
+def test_matrices_are_loaded_by_the_whole_warp(compiler):
+    declarations = "Y: global f16[512]"
+    body = """alloc s: shared f16[256] offset 0
+      alloc r: local f16[4]
+      store s[t] = 1.0:f16
+      sync block
+      matrix_load s[t % 32 * 8 : +8] -> r[0 : +4] transpose
+      store Y[t] = r[3]"""
+    text = emit_function(one_kernel(declarations, body), spec.load("sm_90a")).text
+    assert "tile_ldmatrix_trans_x2(&r[0], &s[(t & 31) * 8]);" in text
+    assert compiles(compiler, "sm_90a", declarations, body).spill_stores == 0
+
+
 NAMES = [t.name for t in ALL_DTYPES]
 BUFFERS = ", ".join(f"X_{t}: global {t}[512], Y_{t}: global {t}[512]" for t in NAMES)
 

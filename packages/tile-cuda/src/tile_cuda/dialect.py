@@ -173,10 +173,13 @@ def _division(op: str, name: str, a: str, b: str) -> str:
     """Shifts and masks for powers of two, which round as floor* do; C's own for other constants
     where it rounds as asked."""
     value = int(b) if b.isdigit() else 0
+    # Operands come bare, as to a function: they may bind less than the operators here.
+    held = a if a.isidentifier() else f"({a})"
     if value > 0 and op in ("floordiv", "floormod") and value & (value - 1) == 0:
-        return f"({a} >> {value.bit_length() - 1})" if op == "floordiv" else f"({a} & {value - 1})"
+        by = f">> {value.bit_length() - 1}" if op == "floordiv" else f"& {value - 1}"
+        return f"({held} {by})"
     if value > 0 and op in ("truncdiv", "truncmod"):
-        return f"({a} {'/' if op == 'truncdiv' else '%'} {b})"
+        return f"({held} {'/' if op == 'truncdiv' else '%'} {b})"
     return f"tile_{op}<{name}>({a}, {b})"
 
 

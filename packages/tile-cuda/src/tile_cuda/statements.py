@@ -18,6 +18,7 @@ from tile_ir.ops import (
     Atomic,
     Fence,
     For,
+    MatrixLoad,
     Print,
     SettleCount,
     Store,
@@ -90,6 +91,19 @@ def _for(p: StmtPrinter, s: Stmt) -> None:
     start, stop = p.exprs.value(s.start), p.exprs.value(s.stop, 10)
     with p.out.block(f"for ({kind} {name} = {start}; {name} {test} {stop}; {move})"):
         p.body(s.body)
+
+
+def _matrix_load(p: StmtPrinter, s: Stmt) -> None:
+    """1, 2 or 4 matrices by the lanes of a warp; the prelude has one function for each number."""
+    assert isinstance(s, MatrixLoad)
+    taken = s.dst.ranges[-1].extent
+    assert isinstance(taken, Const)  # the verifier's rule
+    places = []
+    for region in (s.dst, s.row):
+        at = p.exprs.offset(p.exprs.buffers[region.buffer], [r.start for r in region.ranges])
+        places.append(f"&{p.exprs.name(region.buffer)}[{at}]")
+    turned = "_trans" if s.transpose else ""
+    p.out.line(f"tile_ldmatrix{turned}_x{int(taken.value) // 2}({', '.join(places)});")
 
 
 def _store(p: StmtPrinter, s: Stmt) -> None:
@@ -307,6 +321,7 @@ _RULES: Mapping[type[Stmt], Rule] = MappingProxyType(
         Assume: _nothing,
         Fence: _fence,
         For: _for,
+        MatrixLoad: _matrix_load,
         Print: _print,
         Store: _store,
         View: _view,

@@ -13,11 +13,12 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from tile_ir.diag import TileError
+from tile_ir.expr import Load, Ramp
 from tile_ir.interp.compiler import rule
-from tile_ir.interp.compute import accumulated, matmul, product
+from tile_ir.interp.compute import accumulated, define, matmul, product
 from tile_ir.interp.regions import reading, writing
 from tile_ir.layout import parse_layout
-from tile_ir.ops import Atom
+from tile_ir.ops import Atom, MatrixLoad
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -50,6 +51,30 @@ def atom(cx: Compiler, s: Atom) -> Callable[[Env], None]:
         rows, columns = _places(known, "accumulator")
         registers = _registers(env, c)
         registers[...] = total[:, rows, columns].reshape(registers.shape)
+
+    return run
+
+
+@rule(MatrixLoad)
+def matrix_load(cx: Compiler, s: MatrixLoad) -> Callable[[Env], None]:
+    """Each lane reads the row that it names; then every lane has its part of each matrix."""
+    dt = cx.buffers[s.row.buffer].dtype
+    *outer, last = (r.start for r in s.row.ranges)
+    along = Ramp(last, 1, last.dtype.with_lanes(8))
+    rows_of = cx.expr(Load(s.row.buffer, (*outer, along), dt.with_lanes(8)))
+    dst, threads = writing(cx, s.dst), cx.threads
+    lane = np.arange(32)
+    row, column = lane[:, None] // 4, 2 * (lane[:, None] % 4) + np.arange(2)
+
+    def run(env: Env) -> None:
+        if env.mask is not None and not env.mask.all():
+            raise TileError("E0512", "only some threads come to a matrix_load", s.span)
+        registers = _registers(env, dst)
+        matrices = np.broadcast_to(rows_of(env), (threads, 8)).reshape(-1, 4, 8, 8)
+        matrices = matrices[:, : registers.shape[-1] // 2]
+        held = matrices[:, :, column, row] if s.transpose else matrices[:, :, row, column]
+        registers[...] = np.moveaxis(held, 1, 2).reshape(registers.shape)
+        define(env, dst)
 
     return run
 

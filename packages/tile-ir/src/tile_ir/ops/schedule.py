@@ -16,6 +16,7 @@ from tile_ir.opdef import READ, WRITE, Body, Stmt, attr, binds, op, operand, reg
 
 LATE = frozenset({Stage.SCHEDULED, Stage.SIMT})
 SCHEDULED = frozenset({Stage.SCHEDULED})
+SIMT = frozenset({Stage.SIMT})
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,3 +188,20 @@ class Atom(Stmt):
     init: Expr | None = operand(READ, None)
     transpose_a: bool = attr(False)
     transpose_b: bool = attr(False)
+
+
+@op("matrix_load", syntax="matrix_load $row -> $dst", stages=SIMT)
+class MatrixLoad(Stmt):
+    """The lanes of a warp together bring 8x8 matrices of 16-bit elements from shared memory into
+    registers.
+
+    Lane l names row l % 8 of matrix l // 8, 8 elements in a row of memory. Of each matrix lane l
+    gets elements 2 * (l % 4) and the next one of row l // 4, or of column l // 4 with `transpose`;
+    `dst` has 2 elements for each of 1, 2 or 4 matrices.
+
+    Example: `matrix_load A_s[at : +8] -> a_r[0 : +8]`.
+    """
+
+    row: Region = operand(READ)
+    dst: Region = operand(WRITE)
+    transpose: bool = attr(False)

@@ -12,7 +12,7 @@ from tile_ir.interp import run
 from tile_ir.testing.compare import assert_all_close
 from tile_ir.testing.specs import toy_spec
 from tile_ir.text import parse_function
-from tile_ir.verify import verify
+from tile_ir.verify import check
 from tile_passes.base import PassContext, State
 from tile_passes.lower.threads.lower_threads import lower_threads
 from tile_passes.manager import run_pipeline
@@ -37,7 +37,7 @@ class Threads:
     def lowered(self, fn: Function | str, arch: str = "sync", passes: str = LEGALIZE) -> Function:
         tile = parse_function(fn) if isinstance(fn, str) else fn
         made = lower_threads(self.legal(tile, arch, passes), toy_spec(arch))  # type: ignore[arg-type]
-        verify(made)
+        check(made)
         return made
 
     def compare(

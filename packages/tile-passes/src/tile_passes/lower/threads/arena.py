@@ -68,11 +68,11 @@ class _Lives:
             self._touch(item, first)
             return
         before = set(self.tiles)
-        self._touch_names({name for name, _ in self.toucher.head(item)}, first)
+        self._touch_names({t.buffer for t in self.toucher.head(item)}, first)
         for _, part in item.bodies:
             self.items(part)
         if isinstance(item.stmt, (For, While)) or _repeats(item.stmt):
-            inside = {self.roots.get(n, n) for n, _ in self.toucher.of(item)} & before
+            inside = {self.roots.get(t.buffer, t.buffer) for t in self.toucher.of(item)} & before
             self._touch_names(inside, first)
             self._touch_names(inside, self.at - 1)
 
@@ -84,7 +84,7 @@ class _Lives:
                 self.roots[s.buffer.name] = self.roots.get(s.source, s.source)
 
     def _touch(self, piece: Piece, at: int) -> None:
-        self._touch_names({name for name, _ in self.toucher.of(piece)}, at)
+        self._touch_names({t.buffer for t in self.toucher.of(piece)}, at)
 
     def _touch_names(self, names: set[str], at: int) -> None:
         here = Interval(at, at)

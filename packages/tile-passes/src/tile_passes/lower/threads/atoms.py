@@ -36,14 +36,16 @@ __all__ = ["MatrixTiling", "lower_product", "tiling"]
 class MatrixTiling:
     """How warps share a product: each has `rows` x `columns` instructions for each of `steps`.
 
-    The layouts have the axes of the operands as they are stored (d0, d1); those of a and b are for
-    one step along k, `operand_a` for all of them.
+    The accumulator's registers of one instruction after another go down the rows first, or with
+    `across_first` along the columns. The layouts have the axes of the operands as they are stored
+    (d0, d1); those of a and b are for one step along k, `operand_a` for all of them.
     """
 
     atom: MatrixAtom
     rows: int
     columns: int
     steps: int
+    across_first: bool
     accumulator: FragmentLayout
     step_a: FragmentLayout
     step_b: FragmentLayout
@@ -70,8 +72,9 @@ def tiling(
             continue
         warps = threads // target.warp_width
         plans = [
-            _tiling(s, atom, extents, grid, warps)
+            _tiling(s, atom, extents, grid, warps, across_first=across_first)
             for grid in _grids(atom, extents, warps, s.policy)
+            for across_first in (False, True)
         ]
         chosen = over_box(x.layout, threads) if x.scope == "fragment" else None
         as_chosen = (p for p in plans if p.accumulator == chosen)
@@ -117,6 +120,8 @@ def _tiling(
     extents: tuple[int, int, int],
     grid: tuple[int, int],
     warps: int,
+    *,
+    across_first: bool,
 ) -> MatrixTiling:
     (m, n, k), (down, across) = extents, grid
     rows, columns = m // (atom.m * down), n // (atom.n * across)
@@ -141,13 +146,15 @@ def _tiling(
 
     a_axes = ("k", "m") if s.transpose_a else ("m", "k")
     b_axes = ("n", "k") if s.transpose_b else ("k", "n")
+    repeats = [of_n[1], of_m[1]] if across_first else [of_m[1], of_n[1]]
     a_warps = [of_m[0], Digit(across), idle]
     return MatrixTiling(
         atom=atom,
         rows=rows,
         columns=columns,
         steps=steps,
-        accumulator=made("accumulator", [of_m[0], of_n[0], idle], [of_m[1], of_n[1]], ("m", "n")),
+        across_first=across_first,
+        accumulator=made("accumulator", [of_m[0], of_n[0], idle], repeats, ("m", "n")),
         step_a=made("a", a_warps, [of_m[1]], a_axes),
         step_b=made("b", [Digit(down), of_n[0], idle], [of_n[1]], b_axes),
         operand_a=made("a", a_warps, [of_m[1], Digit(steps, "k", atom.k)], a_axes),
@@ -227,7 +234,10 @@ def _multiply(
     def part(name: str, start: Expr, size: int) -> Region:
         return Region(name, (Range(start, b.const(size, i32)),))
 
-    c_at = b.mul(b.add(i, b.mul(j, plan.rows)), c_size)
+    number = b.add(i, b.mul(j, plan.rows))
+    if plan.across_first:
+        number = b.add(j, b.mul(i, plan.columns))
+    c_at = b.mul(number, c_size)
     init = None if s.init is None else b.land(s.init, b.eq(step, 0))
     one = Atom(
         name=atom.name,

@@ -42,6 +42,8 @@ class ThreadContext:
     buffers: dict[str, Buffer]
     names: Names
     facts: Facts
+    fixed: frozenset[Var] = frozenset()
+    """Variables with one value all the time that a block works."""
     strict: bool = False
 
     # -- buffers

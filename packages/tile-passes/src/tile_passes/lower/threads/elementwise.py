@@ -18,6 +18,7 @@ from tile_passes.lower.threads.addresses import ZERO
 from tile_passes.lower.threads.context import declared, guarded
 from tile_passes.lower.threads.demote import Axes, accesses, axes_of
 from tile_passes.lower.threads.moves import move
+from tile_passes.lower.threads.owners import Owner, index_of, owner
 from tile_passes.lower.threads.pieces import Items, Piece
 from tile_passes.lower.threads.spread import box_axes, dealt, fits_threads, register, relabel
 
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from tile_ir.layout import FragmentLayout
     from tile_ir.opdef import Body, Stmt
     from tile_passes.lower.threads.context import ThreadContext
+    from tile_passes.lower.threads.spread import Spread
 
 __all__ = ["Elements", "lower_parallel", "lower_single"]
 
@@ -140,7 +142,31 @@ def lower_parallel(s: Stmt, cx: ThreadContext) -> Items:
     body = rewrite.body(s.body)
     if exclusive:
         body = guarded(body, over.first, span=s.span)
-    return (*before, Piece(over.nest(body, s.span)), *after)
+    owned = _owned(s, over, extents, cx) if exclusive or over.first is None else ()
+    return (*before, Piece(over.nest(body, s.span), owned), *after)
+
+
+def _owned(
+    s: Parallel, over: Spread, extents: list[int], cx: ThreadContext
+) -> tuple[tuple[str, Owner], ...]:
+    """The owner of the elements of each buffer outside registers that has one."""
+    found: dict[str, set[Owner | None]] = {}
+    for t in walk(s.body):
+        for name, indices in accesses(t):
+            buffer = cx.buffers.get(name)
+            if buffer is None or buffer.scope not in _OUTSIDE_REGISTERS:
+                continue
+            places = [index_of(i, s.vars) for i in indices]
+            known = [p for p in places if p is not None]
+            whole = len(known) == len(places)
+            made = owner(over.layout, extents, known, cx.fixed) if whole else None
+            found.setdefault(name, set()).add(made)
+    out = []
+    for name, owners in found.items():
+        (one, *more) = owners
+        if one is not None and not more:
+            out.append((name, one))
+    return tuple(out)
 
 
 def _must_run_once(

@@ -41,7 +41,7 @@ from typing import TYPE_CHECKING
 
 from tile_ir.core import Function, Stage
 from tile_ir.diag import InternalError
-from tile_ir.expr import Call
+from tile_ir.expr import Call, Var
 from tile_ir.opdef import opdef
 from tile_ir.ops import (
     Alloc,
@@ -138,7 +138,9 @@ def lower_threads(fn: Function, target: TargetSpec) -> Function:
         InternalError: E9001 for an operation that has to be gone by now (channels, roles, issues).
     """
     buffers = declared_buffers(fn)
-    host = _Host(target, FactWalk.of(fn), buffers, Names.of(fn), fn.numerics == "strict")
+    fixed = frozenset([*fn.dims, *(p.scalar for p in fn.params if p.scalar is not None)])
+    strict = fn.numerics == "strict"
+    host = _Host(target, FactWalk.of(fn), buffers, Names.of(fn), fixed, strict)
     body = host.body(fn.body, Facts.of_dims(fn.dims))
     return dataclasses.replace(with_body(fn, body), stage=Stage.SIMT)
 
@@ -151,6 +153,7 @@ class _Host:
     walk: FactWalk
     buffers: dict[str, Buffer]
     names: Names
+    fixed: frozenset[Var]
     strict: bool
 
     def body(self, body: Body, facts: Facts) -> Body:
@@ -179,6 +182,7 @@ class _Host:
             buffers=self.buffers,
             names=self.names,
             facts=facts,
+            fixed=self.fixed,
             strict=self.strict,
         )
         return replace(s, body=_finished(_Lowering(self.walk, cx).body(body, facts), self.buffers))
@@ -227,8 +231,10 @@ class _Lowering:
             return rule(s if isinstance(s, Parallel) else map_exprs(s, Elements(cx).expr), cx)
         if isinstance(s, Tiles):
             start = Piece((Let(var=cx.thread, value=Call("thread_index", (), i32)),))
-            inside = self.walk.inside(s, facts)
-            return (Nest(s, (("body", (start, *self.body(s.body, inside))),)),)
+            fixed = cx.fixed | set(s.vars) if s.claim == "hardware" else cx.fixed
+            inner = _Lowering(self.walk, dataclasses.replace(cx, fixed=fixed))
+            items = inner.body(s.body, self.walk.inside(s, facts))
+            return (Nest(s, (("body", (start, *items)),)),)
         if isinstance(s, _UNIFORM):
             return (self._nest(s, facts, cx),)
         if isinstance(s, Alloc):

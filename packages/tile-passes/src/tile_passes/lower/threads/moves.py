@@ -19,6 +19,8 @@ from tile_passes.lower.context import long_axes
 from tile_passes.lower.threads.addresses import ZERO, bits_of
 from tile_passes.lower.threads.alignment import run_in_memory
 from tile_passes.lower.threads.context import declared, guarded, put
+from tile_passes.lower.threads.matrix_loads import load_matrices
+from tile_passes.lower.threads.owners import Owner, owner
 from tile_passes.lower.threads.pieces import Items, Piece
 from tile_passes.lower.threads.spread import ONE, box_axes, dealt, register, relabel
 
@@ -103,10 +105,27 @@ def move(
     c = Side(cx.buffers[dst.buffer], dst, long_axes(dst), clip)
     extents = [int(dst.ranges[i].extent.value) for i in c.axes]  # type: ignore[attr-defined]  # tiles are static
     layout, vector = _dealing(a, c, extents, cx, width)
+    together = load_matrices(a, c, layout, extents, cx, span)
+    if together is not None:
+        return (together,)
     over = cx.spread(layout, extents, span, vector)
     if a.in_registers and c.in_registers and _register(a, over, cx) is None:
         return _through_shared(a, c, extents, cx, span)
-    return (Piece(_moved(a, c, over, vector, cx, span)),)
+    owned = []
+    for side in (a, c):
+        # Copies of a register are all read for; memory is written, and read for it, by one of them.
+        found = (
+            None if over.first is not None and c.in_registers else _owner(side, over, extents, cx)
+        )
+        if found is not None and a.buffer is not c.buffer:
+            owned.append((side.buffer.name, found))
+    return (Piece(_moved(a, c, over, vector, cx, span), tuple(owned)),)
+
+
+def _owner(side: Side, over: Spread, extents: list[int], cx: ThreadContext) -> Owner | None:
+    starts = [r.start for r in side.region.ranges]
+    places = zip(side.box_axes(), starts, strict=True)
+    return owner(over.layout, extents, places, cx.fixed)
 
 
 def _through_shared(
@@ -259,7 +278,9 @@ def lower_fill(s: Stmt, cx: ThreadContext) -> Items:
     value = b.cast(s.value, buffer.dtype.with_lanes(vector))
     one = put(buffer, _lanes(_place(side, over, cx), vector), value, s.span)
     body = guarded((one,), side.inside(over, cx), over.first, span=s.span)
-    return (Piece(over.nest(body, s.span)),)
+    found = _owner(side, over, extents, cx)
+    owned = () if found is None else ((buffer.name, found),)
+    return (Piece(over.nest(body, s.span), owned),)
 
 
 def filled(fragment: Buffer, value: Expr, cx: ThreadContext, span: Span | None) -> Body:

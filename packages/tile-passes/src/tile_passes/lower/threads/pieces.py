@@ -16,15 +16,20 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from tile_ir.opdef import Body, Stmt
+    from tile_passes.lower.threads.owners import Owner
 
 __all__ = ["Item", "Items", "Nest", "Piece", "assemble"]
 
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """Statements that each thread runs by itself."""
+    """Statements that each thread runs by itself.
+
+    `owned` says of buffers which thread touches which of their elements here.
+    """
 
     body: Body
+    owned: tuple[tuple[str, Owner], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

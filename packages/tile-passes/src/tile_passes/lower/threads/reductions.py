@@ -95,8 +95,10 @@ def _across_threads(
     near: list[tuple[int, int]] = []
     far: list[tuple[int, int]] = []
     for place, d in zip(places(held.thread), held.thread, strict=True):
-        if d.axis == axis and d.extent > 1:
-            (near if _by_exchange(place, d.extent, cx) else far).append((place, d.extent))
+        if d.axis != axis:
+            continue
+        for part_place, extent in _at_warp(place, d.extent, cx.target.warp_width):
+            (near if _by_exchange(part_place, extent, cx) else far).append((part_place, extent))
     out: list[Piece] = []
     values = cx.layout(acc).values
     if near:
@@ -105,6 +107,15 @@ def _across_threads(
     if far:
         out += _through_shared(s, acc, far, values, cx)
     return out
+
+
+def _at_warp(place: int, extent: int, width: int) -> list[tuple[int, int]]:
+    """A digit of threads cut where one warp ends, if it is there that it can be cut: (place,
+    extent)."""
+    inside = width // place if place < width and width % place == 0 else 1
+    if inside > 1 and extent > inside and extent % inside == 0:
+        return [(place, inside), (width, extent // inside)]
+    return [(place, extent)] if extent > 1 else []
 
 
 def _by_exchange(place: int, extent: int, cx: ThreadContext) -> bool:

@@ -86,9 +86,11 @@ class _Walk:
 
     def _conflict(self, new: Touches, old: Touches) -> bool:
         return any(
-            not (how == did and how != "write") and self.overlap(name, other)
-            for name, how in new
-            for other, did in old
+            not (a.how == c.how and a.how != "write")
+            and not (a.buffer == c.buffer and a.owner is not None and a.owner == c.owner)
+            and self.overlap(a.buffer, c.buffer)
+            for a in new
+            for c in old
         )
 
 

@@ -6,7 +6,7 @@ Barriers and the arena both ask it of the same pieces, some several times, so an
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from tile_ir.opdef import Access
 from tile_ir.rewrite import all_effects, effects
@@ -17,12 +17,20 @@ if TYPE_CHECKING:
 
     from tile_ir.core import Buffer
     from tile_ir.opdef import Effect
+    from tile_passes.lower.threads.owners import Owner
     from tile_passes.lower.threads.pieces import Items, Nest
 
 __all__ = ["Touch", "Toucher", "Touches"]
 
-Touch = tuple[str, str]
-"""(buffer, "read" | "write" | "update")."""
+
+class Touch(NamedTuple):
+    """One kind of access to a buffer: "read", "write" or "update", by whom if that is known."""
+
+    buffer: str
+    how: str
+    owner: Owner | None
+
+
 Touches = frozenset[Touch]
 _SEEN_BY_OTHERS = ("global", "shared")
 
@@ -40,7 +48,7 @@ class Toucher:
         found = self._known.get(id(item))
         if found is None:
             if isinstance(item, Piece):
-                made = self._touches(all_effects(item.body))
+                made = self._touches(all_effects(item.body), dict(item.owned))
             else:
                 made = self.head(item).union(*(self.of_all(part) for _, part in item.bodies))
             found = self._known[id(item)] = item, made
@@ -52,18 +60,16 @@ class Toucher:
 
     def head(self, item: Nest) -> Touches:
         """What the statement itself touches: its condition or bounds."""
-        return self._touches(effects(item.stmt))
+        return self._touches(effects(item.stmt), {})
 
-    def _touches(self, found: Iterable[Effect]) -> Touches:
+    def _touches(self, found: Iterable[Effect], owned: Mapping[str, Owner]) -> Touches:
         out = set()
         for e in found:
             buffer = self.buffers.get(e.buffer)
             if buffer is None or buffer.scope not in _SEEN_BY_OTHERS:
                 continue
-            if e.access & Access.UPDATE:
-                out.add((e.buffer, "update"))
-            elif e.access & Access.WRITE:
-                out.add((e.buffer, "write"))
-            else:
-                out.add((e.buffer, "read"))
+            how = "read"
+            if e.access & (Access.WRITE | Access.UPDATE):
+                how = "update" if e.access & Access.UPDATE else "write"
+            out.add(Touch(e.buffer, how, owned.get(e.buffer)))
         return frozenset(out)
