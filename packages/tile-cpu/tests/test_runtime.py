@@ -2,6 +2,7 @@
 like."""
 
 import array
+import os
 import subprocess
 import sys
 import threading
@@ -172,6 +173,35 @@ print(good, os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
         [sys.executable, "-W", "ignore", "-c", script], capture_output=True, text=True, timeout=60
     )
     assert (done.stdout.strip(), done.stderr) == ("True 0", "")
+
+
+@pytest.mark.skipif(
+    not hasattr(os, "sched_getaffinity") or len(os.sched_getaffinity(0)) < 2,
+    reason="helpers can be kept off the caller's processor only where Linux gives two",
+)
+def test_helpers_run_anywhere_but_where_the_caller_is(library):
+    # In a process of its own: other libraries' threads would be among those listed.
+    script = f"""
+import array, os
+from tile_cpu.runtime import CpuKernel
+kernel = CpuKernel({str(library)!r}, "count", ("ptr", "i64"), 2)
+out = array.array("q", [0] * 300)
+allowed = os.sched_getaffinity(0)
+for cpu in sorted(allowed)[:2]:
+    os.sched_setaffinity(0, {{cpu}})
+    os.sched_setaffinity(0, allowed)  # the caller stays there, but is free to leave
+    kernel(out.buffer_info()[0], 300)
+    kernel(out.buffer_info()[0], 300)
+helper, = (int(t) for t in os.listdir("/proc/self/task") if int(t) != os.getpid())
+print(len(allowed - os.sched_getaffinity(helper)), list(out) == [4] * 300)
+os.sched_setaffinity(0, {{min(allowed)}})
+kernel(out.buffer_info()[0], 300)
+print(len(os.sched_getaffinity(helper)) > 0, list(out) == [5] * 300)
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, timeout=60
+    )
+    assert (done.stdout.split(), done.stderr) == (["1", "True", "True", "True"], "")
 
 
 @pytest.mark.parametrize("threads", [1, 2])
