@@ -220,10 +220,10 @@ alloc s: var f32[]
 for i_1 in (0, 8, 1) serial {
   alloc acc: var f32[]
   store acc[] = 0.0
-  for r in (0, 64, 1) vectorized {
-    store x[r] = A[bx * 8 + i_1, r]
-    store x[r] = exp(x[r])
-    store acc[] = acc[] + x[r]
+  for j_1 in (0, 64, 1) vectorized {
+    store x[j_1] = A[bx * 8 + i_1, j_1]
+    store x[j_1] = exp(x[j_1])
+    store acc[] = acc[] + x[j_1]
   }
   store s[] = acc[]
   parallel (l) in (64) {

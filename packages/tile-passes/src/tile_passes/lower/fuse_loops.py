@@ -12,8 +12,8 @@ value stays in a register. It stands after guards were turned into bounds, befor
                store s[i] = acc[] }
     after:   for i in (0, 8, 1) {
                alloc acc: var f32[];  store acc[] = 0.0
-               for r in (0, 64, 1) vectorized {
-                 store x[i, r] = exp(x[i, r]);  store acc[] = acc[] + x[i, r] }
+               for j in (0, 64, 1) vectorized {
+                 store x[i, j] = exp(x[i, j]);  store acc[] = acc[] + x[i, j] }
                store s[i] = acc[] }
 """
 
@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING
 from tile_ir.expr import Const, Expr, Load, Var, free_vars, loads
 from tile_ir.opdef import Access, Body, Stmt, bodies
 from tile_ir.ops import Alloc, For, Let, Parallel, Store
-from tile_ir.rewrite import all_effects, declared, map_bodies, walk, with_body
+from tile_ir.rewrite import all_effects, declared, map_bodies, replace, substitute, walk, with_body
 from tile_passes.base import Pass, PassContext
 from tile_passes.lower.affine import coefficient
 from tile_passes.lower.context import ZERO
@@ -33,6 +33,8 @@ from tile_passes.lower.loops import counted, with_value
 from tile_passes.lower.reductions import ONE
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from tile_ir.core import Buffer, Function
     from tile_passes.plan.model import Plan
 
@@ -60,11 +62,16 @@ def _touches(body: Body) -> list[_Touch]:
     return out
 
 
+def _renamed(touches: Iterable[_Touch], var: Var, to: Var) -> set[_Touch]:
+    put = substitute({var: to})
+    return {_Touch(t.buffer, tuple(put(i) for i in t.indices), t.writes) for t in touches}
+
+
 def _is_simple(body: Body) -> bool:
     return all(isinstance(s, _SIMPLE) for s in walk(body))
 
 
-def _clashes(first: list[_Touch], second: list[_Touch]) -> list[tuple[_Touch, _Touch]]:
+def _clashes(first: Iterable[_Touch], second: Iterable[_Touch]) -> list[tuple[_Touch, _Touch]]:
     """Pairs of accesses to one buffer of which at least one writes."""
     return [
         (a, c) for a in first for c in second if a.buffer == c.buffer and (a.writes or c.writes)
@@ -89,6 +96,24 @@ def _names_only(e: Expr, row: Var) -> bool:
     return coefficient(e, row) in (1, -1)
 
 
+def _joins(first: Parallel, touched: set[_Touch], s: Parallel, mine: set[_Touch]) -> bool:
+    """Whether rows of `s` need of a group that begins with `first` the same row alone."""
+    row = first.vars[0]
+    return first.extents[0] == s.extents[0] and all(
+        _same_row(a, c, row) for a, c in _clashes(touched, _renamed(mine, s.vars[0], row))
+    )
+
+
+def _passes(s: Stmt, touched: set[_Touch]) -> bool:
+    """Whether a binding or declaration after a group can move in front of it."""
+    if isinstance(s, Alloc):
+        return True
+    if not isinstance(s, Let):
+        return False
+    written = {t.buffer for t in touched if t.writes}
+    return not any(ld.buffer in written for ld in loads(s.value))
+
+
 @dataclass(slots=True)
 class _Fuser:
     buffers: dict[str, Buffer]
@@ -103,17 +128,20 @@ class _Fuser:
     def _rows(self, body: Body) -> Body:
         out: list[Stmt] = []
         group: list[Parallel] = []
+        touched: set[_Touch] = set()
         for s in body:
             if isinstance(s, Parallel) and self._has_rows(s):
-                if group and not self._joins(group, s):
+                mine = set(_touches(s.body))
+                if group and not _joins(group[0], touched, s, mine):
                     out += self._row_loop(group)
-                    group = []
+                    group, touched = [], set()
                 group.append(s)
-            elif group and self._passes(s, group):
+                touched |= _renamed(mine, s.vars[0], group[0].vars[0])
+            elif group and _passes(s, touched):
                 out.append(s)  # it can just as well stand in front of the group
             else:
                 out += self._row_loop(group)
-                group = []
+                group, touched = [], set()
                 out.append(s)
         return (*out, *self._row_loop(group))
 
@@ -121,26 +149,6 @@ class _Fuser:
         """Whether each iteration of the first axis is a loop itself."""
         has_loop = len(s.vars) > 1 or any(bodies(x) for x in s.body)
         return has_loop and _is_simple(s.body)
-
-    def _joins(self, group: list[Parallel], s: Parallel) -> bool:
-        if group[0].extents[0] != s.extents[0]:
-            return False
-        row = group[0].vars[0]
-        mine = _touches(with_value(s.body, s.vars[0], row))
-        for other in group:
-            theirs = _touches(with_value(other.body, other.vars[0], row))
-            if not all(_same_row(a, c, row) for a, c in _clashes(theirs, mine)):
-                return False
-        return True
-
-    def _passes(self, s: Stmt, group: list[Parallel]) -> bool:
-        """Whether a binding or declaration after a group can move in front of it."""
-        if isinstance(s, Alloc):
-            return True
-        if not isinstance(s, Let):
-            return False
-        written = {t.buffer for p in group for t in _touches(p.body) if t.writes}
-        return not any(ld.buffer in written for ld in loads(s.value))
 
     def _row_loop(self, group: list[Parallel]) -> Body:
         if len(group) < 2:
@@ -166,70 +174,101 @@ class _Fuser:
     def _elements(self, body: Body) -> Body:
         """Merge loops over the same elements; what stands between them moves in front of both."""
         out: list[Stmt] = []
+        loop: _Elements | None = None
+        between: list[Stmt] = []
         for s in body:
-            at = self._partner(out, s)
-            if at is None:
-                out.append(s)
-                continue
-            merged = self._merged(out[at], s)
-            between = out[at + 1 :]
-            out[at:] = [*between, merged]
-        return tuple(out)
+            over = _elements_of(s)
+            new = None if over is None else self._loop(s, *over)
+            if new is not None and loop is not None and self._together(loop, new, between):
+                loop.add(new)
+                out += between
+                between = []
+            elif loop is not None and not bodies(s):
+                between.append(s)
+            else:
+                out += (*loop.statements(), *between) if loop is not None else ()
+                loop, between = new, []
+                out += () if new is not None else (s,)
+        return (*out, *loop.statements(), *between) if loop is not None else tuple(out)
 
-    def _partner(self, out: list[Stmt], s: Stmt) -> int | None:
-        """Where the loop stands that `s` can be merged into, if all after it can move before it."""
-        if _elements_of(s) is None:
-            return None
-        at = next((n for n in range(len(out) - 1, -1, -1) if bodies(out[n])), None)
-        if at is None or not self._together(out[at], s):
-            return None
-        loop = _touches((out[at],))
-        between = tuple(out[at + 1 :])
-        if not _is_simple(between) or _clashes(loop, _touches(between)):
-            return None
-        return at
+    def _loop(self, s: Stmt, var: Var, count: Expr) -> _Elements:
+        touches = _touches(_body(s))
+        return _Elements(s, var, count, set(touches), _straight(touches, var), list(_body(s)))
 
-    def _together(self, first: Stmt, second: Stmt) -> bool:
-        a, c = _elements_of(first), _elements_of(second)
-        if a is None or c is None or a[1] != c[1]:
+    def _together(self, loop: _Elements, new: _Elements, between: list[Stmt]) -> bool:
+        if loop.count != new.count:
             return False
-        if self._straight(first, a[0]) is not self._straight(second, c[0]):
+        if loop.straight is not new.straight:
             return False  # one of them would keep the other from being vectorized
-        var = c[0]
-        mine, theirs = _touches(_body(second)), _touches(with_value(_body(first), a[0], var))
-        sums = {t.buffer for t in (*mine, *theirs) if self._is_scalar(t.buffer)}
-        for x, y in _clashes(theirs, mine):
+        if between:
+            passed = tuple(between)
+            if not _is_simple(passed) or _clashes(loop.touches, _touches(passed)):
+                return False
+        theirs = new.touches_as(loop.var)
+        sums = {t.buffer for t in (*loop.touches, *theirs) if self._is_scalar(t.buffer)}
+        for x, y in _clashes(loop.touches, theirs):
             if x.buffer in sums or x.indices != y.indices or not x.indices:
                 return False
-            if not _names_only(x.indices[-1], var):
-                return False
-        return True
-
-    def _straight(self, s: Stmt, var: Var) -> bool:
-        """Whether a loop goes through memory element after element."""
-        for t in _touches(_body(s)):
-            steps = [coefficient(index, var) for index in t.indices]
-            if any(steps[:-1]) or None in steps or (steps and steps[-1] not in (0, 1)):
+            if not _names_only(x.indices[-1], loop.var):
                 return False
         return True
 
     def _is_scalar(self, name: str) -> bool:
         return name in self.buffers and self.buffers[name].scope == "var"
 
-    def _merged(self, first: Stmt, second: Stmt) -> Stmt:
-        a, c = _elements_of(first), _elements_of(second)
-        assert a is not None
-        assert c is not None
-        body = (*with_value(_body(first), a[0], c[0]), *_body(second))
-        if isinstance(first, Parallel) and isinstance(second, Parallel):
-            return Parallel(
-                vars=second.vars, extents=second.extents, width=second.width, body=body,
-                span=second.span,
-            )  # fmt: skip
-        return For(
-            var=c[0], start=ZERO, stop=c[1], step=ONE, kind="vectorized", body=body,
-            span=second.span,
+
+@dataclass(slots=True)
+class _Elements:
+    """A loop over elements in any order, to which others are added: each costs what it holds
+    itself, however many there are already.
+    """
+
+    last: Stmt
+    var: Var
+    count: Expr
+    touches: set[_Touch]
+    straight: bool
+    body: list[Stmt]
+    parts: int = 1
+    parallel: bool = True
+
+    def __post_init__(self) -> None:
+        self.parallel = isinstance(self.last, Parallel)
+
+    def touches_as(self, var: Var) -> set[_Touch]:
+        """The touches with another name for the loop's variable."""
+        return _renamed(self.touches, self.var, var)
+
+    def add(self, new: _Elements) -> None:
+        """Do the other loop's work, after one's own, for each element."""
+        self.body += with_value(tuple(new.body), new.var, self.var)
+        self.touches |= new.touches_as(self.var)
+        self.last, self.parts = new.last, self.parts + 1
+        self.parallel = self.parallel and new.parallel
+
+    def statements(self) -> Body:
+        """The loop; as it was if nothing came to it."""
+        s = self.last
+        if self.parts == 1:
+            return (s,)
+        body = tuple(self.body)
+        if self.parallel:
+            assert isinstance(s, Parallel)
+            return (replace(s, vars=(self.var,), extents=(self.count,), body=body),)
+        loop = For(
+            var=self.var, start=ZERO, stop=self.count, step=ONE, kind="vectorized", body=body,
+            span=s.span,
         )  # fmt: skip
+        return (loop,)
+
+
+def _straight(touches: list[_Touch], var: Var) -> bool:
+    """Whether a loop goes through memory element after element."""
+    for t in touches:
+        steps = [coefficient(index, var) for index in t.indices]
+        if any(steps[:-1]) or None in steps or (steps and steps[-1] not in (0, 1)):
+            return False
+    return True
 
 
 def _elements_of(s: Stmt) -> tuple[Var, Expr] | None:
