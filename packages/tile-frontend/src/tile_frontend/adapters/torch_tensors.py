@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from tile_frontend.adapters.base import ArrayInfo, packed_shape
+from tile_frontend.adapters.huge_pages import advise_huge_pages
 from tile_frontend.trace.element_types import LONG_NAMES
 from tile_ir import types
 from tile_ir.diag import TileError
@@ -44,7 +45,10 @@ class TorchAdapter:
             raise TileError(
                 "E2013", f"torch has no dtype for an output of {dtype}", help="return another type"
             )
-        return torch.empty(shape, dtype=found, device=device)
+        made = torch.empty(shape, dtype=found, device=device)
+        if device == "cpu":
+            advise_huge_pages(made.data_ptr(), made.nbytes)
+        return made
 
 
 ADAPTER = TorchAdapter()
