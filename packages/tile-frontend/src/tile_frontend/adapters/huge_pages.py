@@ -1,8 +1,8 @@
 """Large pages for a new array on the host.
 
-The first touch of a page costs the kernel a fault; by 4 KiB pages that is more than half of the time
-of a row-wise kernel on a new 64 MiB output (25 of 40 ms for a softmax were measured). numpy asks for
-large pages itself, torch does not.
+The first touch of a page costs the kernel a fault; by 4 KiB pages that is more than half of the
+time of a row-wise kernel on a new 64 MiB output (25 of 40 ms for a softmax were measured). numpy
+asks for large pages itself, torch does not.
 """
 
 from __future__ import annotations
@@ -44,4 +44,4 @@ def _madvise() -> Callable[[int, int, int], int] | None:
         return None
     found.argtypes = (ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int)
     found.restype = ctypes.c_int
-    return found  # type: ignore[no-any-return]
+    return found
