@@ -1,0 +1,196 @@
+"""GPU kernels from tile source beside the vendor's library and Triton, on the same tensors, in one
+run.
+
+The tile parameters come from parameters/<device>.yaml; the planner decides everything else. Each
+result is checked against a float32 product of the same inputs before it is timed. Rows whose bar is
+0 are reported only.
+
+    python benchmarks/gpu.py gemm attention --json FILE --check
+"""
+
+from __future__ import annotations
+
+import math
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import yaml
+from gpu_timing import medians_ms
+from report import Row, finish, parser, versions
+
+LLM = [(4096, n, k) for n, k in ((4096, 4096), (14336, 4096), (4096, 14336), (28672, 8192))]
+CUBES = [(n, n, n) for n in (2048, 4096, 8192, 16384)]
+GEMM_SHAPES = [*CUBES, *(s for s in LLM if s not in CUBES)]
+ATTENTION_CASES = [
+    (d, c, s) for d in (64, 128) for c in (True, False) for s in (2048, 4096, 8192, 16384)
+]
+TOKENS = 16384
+"""Of all sequences of a batch together; heads x head size is 2048."""
+
+GEMM_BAR, GEMM_MEAN_BAR = 0.95, 1.00
+ATTENTION_BAR, ATTENTION_MEAN_BAR = 0.97, 1.04
+OLDER_BAR = 0.60
+
+
+def parameters(kernel: str, key: str) -> dict[str, Any]:
+    """The tile parameters of a kernel for a case: its entry in the table, over the default."""
+    path = Path(__file__).parent / "parameters" / "h200.yaml"
+    table = yaml.safe_load(path.read_text(encoding="utf-8"))[kernel]
+    return {**table["default"], **table.get(key, {})}
+
+
+def check(name: str, got: Any, want: Any, rel: float) -> None:
+    """Stop the run where a result is wrong: a fast wrong kernel has no time."""
+    error = ((got.float() - want).abs().max() / want.abs().max()).item()
+    if not error < rel:
+        raise SystemExit(f"{name}: wrong result, relative error {error:.3g}")
+
+
+def fastest(candidates: Sequence[Callable[[], Any]]) -> Callable[[], Any] | None:
+    """The quickest of a peer's configurations that run at all."""
+    good = []
+    for f in candidates:
+        try:
+            f()
+        except Exception as error:  # a peer's configuration may not fit
+            print(f"  peer configuration left out: {str(error)[:80]}", file=sys.stderr)
+            continue
+        good.append(f)
+    if not good:
+        return None
+    times = medians_ms(good, rounds=5)
+    return good[times.index(min(times))]
+
+
+def rows_of(
+    label: str, work: float, run: dict[str, Callable[[], Any]], bars: dict[str, float]
+) -> Iterator[Row]:
+    """One row for each peer; `work` in floating-point operations."""
+    times = dict(zip(run, medians_ms(list(run.values())), strict=True))
+    ours = work / times["ours"] / 1e9
+    for peer, bar in bars.items():
+        if peer in times:
+            rate = work / times[peer] / 1e9
+            yield Row(f"{label} vs {peer}", ours, rate, peer, "TFLOP/s", ours / rate, bar)
+
+
+def gemm_rows(only: str) -> Iterator[Row]:
+    """Row-major A times row-major B (NN) or its transpose (NT)."""
+    import gpu_kernels
+    import gpu_triton
+    import torch
+
+    for dtype in (torch.float16, torch.bfloat16):
+        short = "f16" if dtype == torch.float16 else "bf16"
+        for layout in ("NN", "NT"):
+            for m, n, k in GEMM_SHAPES:
+                label = f"gemm {short} {layout} {m}x{n}x{k}"
+                if only not in label:
+                    continue
+                torch.manual_seed(0)
+                a = torch.randn(m, k, device="cuda", dtype=dtype)
+                b = torch.randn(*((n, k) if layout == "NT" else (k, n)), device="cuda", dtype=dtype)
+                turned = layout == "NT"
+                with_table = parameters("gemm", f"{m}x{n}x{k}")
+                name = str(dtype).removeprefix("torch.")
+
+                def ours(a=a, b=b, turned=turned, p=with_table, name=name) -> Any:
+                    return gpu_kernels.matmul(a, b, name, turned, **p)
+
+                def cublas(a=a, b=b, turned=turned) -> Any:
+                    return a @ (b.T if turned else b)
+
+                part = slice(0, 256)
+                want = a[part].float() @ (b.T if turned else b).float()
+                check(label, ours()[part], want, 1e-2)
+                run = {"ours": ours, "cuBLAS": cublas}
+                peer = fastest(
+                    [
+                        lambda a=a, b=b, turned=turned, c=c: gpu_triton.matmul(a, b, turned, c)
+                        for c in gpu_triton.GEMM_CONFIGS
+                    ]
+                )
+                if peer is not None:
+                    run["Triton"] = peer
+                yield from rows_of(label, 2 * m * n * k, run, {"cuBLAS": GEMM_BAR, "Triton": 0.0})
+
+
+def attention_rows(only: str) -> Iterator[Row]:
+    """Softmax attention forward, 2048 / d heads, 16384 tokens."""
+    import gpu_kernels
+    import gpu_triton
+    import torch
+    import torch.nn.functional as F
+    from torch.nn.attention import SDPBackend, sdpa_kernel
+
+    for d, causal, s in ATTENTION_CASES:
+        label = f"attention d{d} {'causal' if causal else 'full'} {s}"
+        if only not in label:
+            continue
+        torch.manual_seed(0)
+        shape = (TOKENS // s, 2048 // d, s, d)
+        q, k, v = (torch.randn(shape, device="cuda", dtype=torch.float16) for _ in range(3))
+        p = parameters("attention", f"d{d}")
+
+        def ours(q=q, k=k, v=v, causal=causal, p=p) -> Any:
+            return gpu_kernels.attention(q, k, v, "float16", causal, **p)
+
+        def cudnn(q=q, k=k, v=v, causal=causal) -> Any:
+            with sdpa_kernel(SDPBackend.CUDNN_ATTENTION):
+                return F.scaled_dot_product_attention(q, k, v, is_causal=causal)
+
+        one = slice(0, 1)
+        with sdpa_kernel(SDPBackend.EFFICIENT_ATTENTION):
+            want = F.scaled_dot_product_attention(
+                q[one, :2].float(), k[one, :2].float(), v[one, :2].float(), is_causal=causal
+            )
+        check(label, ours()[one, :2], want, 1e-2)
+        run = {"ours": ours, "cuDNN": cudnn}
+        peer = fastest(
+            [
+                lambda q=q, k=k, v=v, causal=causal, c=c: gpu_triton.attention(q, k, v, causal, c)
+                for c in gpu_triton.ATTENTION_CONFIGS
+            ]
+        )
+        if peer is not None:
+            run["Triton"] = peer
+        work = 4 * shape[0] * shape[1] * s * s * d / (2 if causal else 1)
+        yield from rows_of(label, work, run, {"cuDNN": ATTENTION_BAR, "Triton": 0.0})
+
+
+def mean_row(name: str, rows: Sequence[Row], peer: str, bar: float) -> list[Row]:
+    """The geometric mean of the ratios against one peer."""
+    ratios = [r.ratio for r in rows if r.peer_name == peer]
+    if not ratios:
+        return []
+    mean = math.exp(sum(map(math.log, ratios)) / len(ratios))
+    return [Row(f"{name}: geometric mean of {len(ratios)}", mean, 1.0, peer, "x", mean, bar)]
+
+
+FAMILIES = {
+    "gemm": (gemm_rows, "cuBLAS", GEMM_MEAN_BAR),
+    "attention": (attention_rows, "cuDNN", ATTENTION_MEAN_BAR),
+}
+
+
+def main() -> int:
+    """Measure the families asked for and print one table."""
+    options = parser(__doc__)
+    options.add_argument("families", nargs="*", choices=[*FAMILIES, []], default=[*FAMILIES])
+    args = options.parse_args()
+    rows: list[Row] = []
+    for family in args.families or FAMILIES:
+        measure, peer, bar = FAMILIES[family]
+        found = []
+        for row in measure(args.only):
+            print(f"{row.name}: {row.ours:.0f} against {row.peer:.0f}, {row.ratio:.3f}", flush=True)
+            found.append(row)
+        rows += [*found, *mean_row(family, found, peer, bar)]
+    used = versions("tile-frontend", "tile-cuda", "torch", "triton", "nvidia-cuda-nvrtc")
+    return finish(rows, args, used)
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
