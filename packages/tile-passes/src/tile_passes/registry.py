@@ -6,7 +6,7 @@ from __future__ import annotations
 from functools import cache
 
 from tile_ir.diag import TileError
-from tile_ir.plugin import PassManifest, load_all, resolve
+from tile_ir.plugin import PassManifest, TargetManifest, load_all, resolve
 from tile_passes.base import PHASES, Pass
 from tile_passes.pipeline import Pipeline, Step
 
@@ -53,13 +53,26 @@ def builtin(name: str) -> Pass:
 
 
 def known_passes() -> dict[str, Pass]:
-    """Every pass that can be named in a pipeline's text, third parties' included.
+    """Every pass that can be named in a pipeline's text: ours, those of the installed targets'
+    pipelines, third parties'.
 
     A plugin that is broken is left out: naming its pass is then an error like any unknown name.
     """
     manifests, _ = load_all("tile.passes")
     third = {m.name: _made(m) for m in manifests if isinstance(m, PassManifest)}
-    return {name: builtin(name) for name in BUILTIN} | third
+    return _passes_of_targets() | {name: builtin(name) for name in BUILTIN} | third
+
+
+def _passes_of_targets() -> dict[str, Pass]:
+    found: dict[str, Pass] = {}
+    for manifest in load_all("tile.targets")[0]:
+        assert isinstance(manifest, TargetManifest)
+        try:
+            pipeline: Pipeline = resolve(manifest.pipeline)(None)
+        except TileError:  # a target that is announced, not there yet
+            continue
+        found |= {step.run.name: step.run for step in pipeline.steps}
+    return found
 
 
 def with_third_party(pipeline: Pipeline, target: str) -> Pipeline:

@@ -2,9 +2,11 @@
 
 CODES: dict[str, tuple[str, str]] = {
     "E9001": (
-        "a malformed op declaration",
-        "An op was registered twice, without a docstring, or with a field that says neither"
-        " operand, attr, binds nor region.",
+        "one of the compiler's own rules was broken",
+        "What one part of the compiler promises another does not hold: an op that is declared"
+        " twice or with a field that has no role, a statement that an earlier pass should have"
+        " removed, an entry that a library lacks. The message says which. It is our mistake, not"
+        " the kernel's: please report it with the program.",
     ),
     "E9002": (
         "a pass failed or broke the program",
