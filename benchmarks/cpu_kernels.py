@@ -7,7 +7,7 @@ import tile_frontend.language as T
 
 
 @tile.jit(target="cpu")
-def matmul(A, B, dtype, block_M=128, block_N=512, block_K=256):
+def matmul(A, B, dtype, block_M=112, block_N=512, block_K=1024):
     M, N, K = T.const("M, N, K")
     A: T.Tensor((M, K), dtype)
     B: T.Tensor((K, N), dtype)
