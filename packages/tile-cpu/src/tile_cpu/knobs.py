@@ -16,6 +16,7 @@ __all__ = [
     "available_cpus",
     "cache_dir",
     "compiler",
+    "emulator_schedule",
     "keep_source",
     "num_threads",
     "requested_arch",
@@ -71,3 +72,19 @@ def cache_dir() -> Path:
         return Path(chosen).expanduser() / "cpu"
     base = os.environ.get("XDG_CACHE_HOME")
     return (Path(base).expanduser() if base else Path.home() / ".cache") / "tile" / "cpu"
+
+
+def emulator_schedule() -> tuple[str, int]:
+    """Order of threads and seed of emulated kernels: ``TILE_EMULATOR_SCHEDULE``, as `random:3`.
+
+    Raises TileError E0807 for an order that there is not.
+    """
+    text = os.environ.get("TILE_EMULATOR_SCHEDULE", "round-robin")
+    name, _, seed = text.partition(":")
+    if name in ("round-robin", "reverse", "random") and (seed or "0").isdigit():
+        return name, int(seed or 0)
+    raise TileError(
+        "E0807",
+        f"TILE_EMULATOR_SCHEDULE is {text!r}",
+        help="Set it to round-robin, reverse, random, or random:SEED.",
+    )

@@ -1,6 +1,6 @@
 """What this distribution offers: the target `cpu`."""
 
-from tile_ir.plugin import TargetManifest
+from tile_ir.plugin import DeviceManifest, TargetManifest
 
 MANIFEST = TargetManifest(
     name="cpu",
@@ -11,4 +11,10 @@ MANIFEST = TargetManifest(
     toolchain="tile_cpu.driver:CpuToolchain",
     runtime="tile_cpu.driver:CpuRuntime",
     host_arch="tile_cpu.spec.host:host_arch",
+)
+
+EMULATOR = DeviceManifest(
+    name="emulator",
+    description="Runs other targets' kernels on this processor and reports their mistakes.",
+    factory="tile_cpu.emulator:Emulator",
 )

@@ -1,0 +1,226 @@
+"""Building and calling emulated functions: the toolchain and the runtime in one object."""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import json
+from contextvars import ContextVar
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any
+
+from tile_cpu import knobs
+from tile_cpu.emulator.launch import Options, Region, launch, pack_parameters
+from tile_cpu.emulator.library import connect, header, library, library_source
+from tile_cpu.emulator.maps import BoxMaps
+from tile_cpu.emulator.reports import error_of
+from tile_cpu.toolchain import compile as build
+from tile_ir.diag import TileError
+from tile_ir.emulation import EmulatedKernel
+from tile_ir.plugin import resolve
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+    from pathlib import Path
+
+    from tile_ir.emulation import Emulation, EmulationSource
+    from tile_ir.plugin import TargetManifest
+    from tile_ir.target import TargetSpec
+
+__all__ = ["EmulatedFunction", "Emulator", "options"]
+
+KERNEL_FLAGS = ("-O1", "-w", "-ffp-contract=off", "-fno-strict-aliasing")
+"""Kernels run once or a few times: compiling them is most of the wait."""
+_options: ContextVar[Options | None] = ContextVar("options", default=None)
+
+
+@contextlib.contextmanager
+def options(**changes: Any) -> Iterator[Options]:
+    """Run emulated kernels inside the block with these options; see `Options`."""
+    chosen = Options(**changes)
+    token = _options.set(chosen)
+    try:
+        yield chosen
+    finally:
+        _options.reset(token)
+
+
+class Emulator:
+    """Stands in for the toolchain and the runtime of a target.
+
+    Raises TileError E2300 for a target that offers no emulation.
+    """
+
+    suffix = ".so"
+    memory = "cpu"
+    """Whose arrays its kernels take."""
+
+    def __init__(self, manifest: TargetManifest, spec: TargetSpec) -> None:
+        if manifest.emulate is None:
+            raise TileError(
+                "E2300",
+                f"the target {manifest.name} cannot be emulated",
+                help="Leave out device=, or compile for another target.",
+            )
+        self.emulation: Emulation = resolve(manifest.emulate)(spec)
+        self.source_suffix = getattr(resolve(manifest.toolchain), "source_suffix", ".txt")
+
+    def fingerprint(self, strict: bool = False) -> str:
+        """What the built library depends on besides the artifact."""
+        return f"{self.emulation.fingerprint()} {hash_of(library_source(self.emulation))} {strict}"
+
+    def compile(self, artifact: Any, out: Path, flags: Sequence[str] = ()) -> None:
+        """Translate an artifact and build it into the library `out`.
+
+        Raises TileError E2301 and E2302 for code that the emulator does not understand, E0801 to
+        E0803 where it cannot be built, and what the target's own compiler refuses.
+        """
+        source = self.emulation.translate(artifact, flags)
+        build(kernel_text(self.emulation, source), out, KERNEL_FLAGS)
+
+    def load(self, artifact: Any, path: Path) -> EmulatedFunction:
+        """A built function: call it with what `artifact.signature` says (pointers as integers)."""
+        return EmulatedFunction(self.emulation, path)
+
+
+def hash_of(text: str) -> str:
+    """A short name for a text."""
+    import hashlib
+
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
+def kernel_text(emulation: Emulation, source: EmulationSource) -> str:
+    """The C text of a function's library: kernels, and what the host needs to know of them."""
+    facts = {
+        "kernels": [asdict(k) for k in source.kernels],
+        "host": source.host,
+        "regions": source.regions,
+        "places": {str(at): place for at, place in source.places.items()},
+    }
+    data = json.dumps(facts).encode()
+    rows = [data[i : i + 4000] for i in range(0, len(data), 4000)]
+    text = "\n".join(f'"{_escaped(row)}"' for row in rows)
+    visible = '__attribute__((visibility("default")))'
+    return f"{header(emulation)}{source.code}\n{visible} const char emulation_facts[] =\n{text};\n"
+
+
+def _escaped(row: bytes) -> str:
+    letters = (chr(b) if 32 <= b < 127 and b not in b'"\\?' else f"\\{b:03o}" for b in row)
+    return "".join(letters)
+
+
+@dataclass(slots=True)
+class _Call:
+    """What is known during one call."""
+
+    regions: list[Region]
+    held: list[Any]
+
+
+class EmulatedFunction:
+    """One function, ready to call with addresses in this process's memory, then dimensions."""
+
+    def __init__(self, emulation: Emulation, path: Path) -> None:
+        self.path = str(path)
+        self._library = library(emulation)
+        try:
+            self._kernels = ctypes.CDLL(self.path)
+            connect(self._kernels, emulation)
+            facts = json.loads(_facts(self._kernels))
+        except (OSError, ValueError) as error:
+            raise TileError(
+                "E0804",
+                f"cannot load {path}",
+                notes=(str(error),),
+                help="It was built by another version or is damaged: delete it and compile again.",
+            ) from error
+        self._facts = {
+            k["name"]: EmulatedKernel(**{**k, "parameters": tuple(map(tuple, k["parameters"]))})
+            for k in facts["kernels"]
+        }
+        self._places = {int(at): tuple(place) for at, place in facts["places"].items()}
+        namespace: dict[str, Any] = {}
+        exec(compile(facts["host"], f"{path}:host.py", "exec"), namespace)  # a target's own text
+        exec(compile(facts["regions"], f"{path}:regions.py", "exec"), namespace)
+        self._regions = namespace["regions"]
+        self._bound: Callable[..., None] = namespace["bind"](self)
+        self._call = _Call([], [])
+        self.counters: dict[str, dict[str, int]] = {}
+        """What the last call counted, by kernel: see `tile_cpu.emulator.launch.COUNTERS`."""
+
+    def __call__(self, *args: float) -> None:
+        """Run the function's kernels one after the other.
+
+        Raises TileError E2303 to E2310 for what a kernel does wrong.
+        """
+        found = [
+            Region(name=name, address=at, bytes=size, written=written)
+            for name, at, size, written in self._regions(*args)
+            if at and size
+        ]
+        self._call = _Call(found, [])
+        self.counters = {}
+        self._bound(*args)
+
+    # -- what the host part asks for
+
+    def kernel(self, name: str, formats: str, threads: int, shared: int, *_: Any) -> Any:
+        """A launch of (blocks, *values)."""
+        kernel = self._facts[name]
+        entry = ctypes.cast(self._kernels[kernel.entry], ctypes.c_void_p).value
+        assert entry is not None
+
+        def run(blocks: int, *values: Any) -> None:
+            chosen = _options.get() or _from_environment()
+            data = pack_parameters(kernel, formats, values)
+            regions = self._call.regions
+            counted, report = launch(
+                self._library, entry, kernel, data, blocks, threads, shared, regions, chosen
+            )
+            before = self.counters.get(name, {})
+            self.counters[name] = {k: v + before.get(k, 0) for k, v in counted.items()}
+            if report is not None:
+                raise error_of(report, name, [r.name for r in regions], self._places)
+
+        return run
+
+    def tensor_map(self, name: str, bits: int, box: tuple[int, ...], row_bytes: int) -> BoxMaps:
+        """What describes the tensors of one parameter to the copy engine."""
+        return BoxMaps(name=name, bits=bits, box=box, row_bytes=row_bytes)
+
+    def allocate(self, size: int) -> tuple[object, int]:
+        """A workspace in which nothing was written yet: its owner and its address."""
+        memory = ctypes.create_string_buffer(b"\xff" * size, size + 256)
+        mask = ctypes.create_string_buffer(b"\xff" * (size + 256), size + 256)
+        start = -(-ctypes.addressof(memory) // 256) * 256
+        region = Region(
+            name="a workspace",
+            address=start,
+            bytes=size,
+            written=True,
+            mask=ctypes.addressof(mask),
+        )
+        self._call.regions.append(region)
+        self._call.held.append((memory, mask))
+        return memory, start
+
+    def workers(self) -> int:
+        """Blocks that run at once: a small number, so that each takes several tiles."""
+        return 4
+
+    def failed(self, message: str) -> None:
+        """Raise TileError E3013 for an assertion about the arguments."""
+        raise TileError(
+            "E3013", message, help="Pass arguments for which the kernel's assertion holds."
+        )
+
+
+def _facts(kernels: ctypes.CDLL) -> bytes:
+    start = ctypes.addressof(ctypes.c_char.in_dll(kernels, "emulation_facts"))
+    return ctypes.string_at(start)
+
+
+def _from_environment() -> Options:
+    schedule, seed = knobs.emulator_schedule()
+    return Options(schedule=schedule, seed=seed)

@@ -1,0 +1,1 @@
+"""C texts of the emulator's layer for PTX: what instructions mean."""

@@ -1,0 +1,89 @@
+"""PTX to C for the emulator: one function for each kernel, one goto for each branch."""
+
+from __future__ import annotations
+
+import re
+from importlib.resources import files
+
+from tile_cuda.emulate.control import CONTROL, label
+from tile_cuda.emulate.convert import CHOICES
+from tile_cuda.emulate.copies import COPIES
+from tile_cuda.emulate.floats import FLOATS
+from tile_cuda.emulate.integers import INTEGERS
+from tile_cuda.emulate.matrix import MATRIX
+from tile_cuda.emulate.memory import MEMORY
+from tile_cuda.emulate.ptx import SIZES, Instruction, Kernel, Label, Module
+from tile_cuda.emulate.values import CARRIERS, Context, unknown
+
+__all__ = ["OPCODES", "entry_name", "translate"]
+
+OPCODES = {**CHOICES, **MEMORY, **CONTROL, **MATRIX, **COPIES}
+"""First part of an opcode -> function that writes an instruction of that family as C; arithmetic
+is in two more tables, by the type at the opcode's end."""
+
+
+def entry_name(kernel: str) -> str:
+    """The C function of a kernel."""
+    return f"kernel_{kernel}"
+
+
+def translate(module: Module) -> str:
+    """The C text of a module, without the emulator's own header in front.
+
+    Raises TileError E2301 for an instruction that is not known, E2302 for text that is no PTX.
+    """
+    support = files("tile_cuda.emulate.runtime").joinpath("support.h").read_text(encoding="utf-8")
+    return "\n".join([support, *(_kernel(kernel) for kernel in module.kernels)])
+
+
+def _kernel(kernel: Kernel) -> str:
+    used = _used_registers(kernel)
+    lines = [
+        '__attribute__((visibility("default")))',
+        f"void {entry_name(kernel.name)}(struct emu_thread *t, char *prm) {{",
+    ]
+    for name, kind in kernel.registers.items():
+        if name in used:
+            own = Context(kernel, _NOTHING)
+            unit = CARRIERS[SIZES[kind]]
+            all_ones = "1" if kind == "pred" else f"({unit})-1"
+            lines.append(f"{unit} {own.register(name)} = 0, {own.mask(name)} = {all_ones};")
+    steps = (
+        f"{label(step.name)}:;" if isinstance(step, Label) else _step(kernel, step)
+        for step in kernel.body
+    )
+    return "\n".join([*lines, "(void)prm;", *steps, "}", ""])
+
+
+_NOTHING = Instruction(line=0, guard="", negated=False, opcode="", operands=())
+
+
+def _used_registers(kernel: Kernel) -> set[str]:
+    names: set[str] = set()
+    for step in kernel.body:
+        if isinstance(step, Instruction):
+            names.add(step.guard)
+            for operand in step.operands:
+                names.update(re.findall(r"[%A-Za-z_][\w$]*", operand))
+    return names
+
+
+def _step(kernel: Kernel, step: Instruction) -> str:
+    family, kind = step.parts[0], step.parts[-1]
+    by_type = FLOATS if re.match(r"b?f\d", kind) else INTEGERS
+    emit = OPCODES.get(family) or by_type.get(family)
+    if emit is None:
+        raise unknown(step.opcode)
+    context = Context(kernel, step)
+    try:
+        emit(context)
+    except (KeyError, IndexError, StopIteration, ValueError) as error:
+        raise unknown(step.opcode) from error
+    text = "\n".join(context.lines)
+    if step.guard:
+        guard = Context(kernel, step)
+        value = guard.read(step.guard, "pred")
+        guard.need(value, "EMU_BRANCH")
+        sign = "!" if step.negated else ""
+        return f"{guard.lines[0]}\nif ({sign}{value.text}) {{\n{text}\n}}"
+    return text

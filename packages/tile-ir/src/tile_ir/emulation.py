@@ -1,0 +1,73 @@
+"""What a target hands to a device that runs its kernels on the host's processor.
+
+A target that can be emulated names a function in its manifest (`emulate`) that returns an
+`Emulation`: C text for what its instructions mean, and how an artifact becomes C text written with
+it. The device brings threads of execution, memory, barriers and reports. All of this is data and
+text, so that no target imports another.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+__all__ = ["EMULATION_API", "EmulatedKernel", "Emulation", "EmulationSource"]
+
+EMULATION_API = 1
+"""Version of the C interface between kernels and emulator; a device refuses another one."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EmulatedKernel:
+    """One kernel: its name, the C function `void entry(struct emu_thread *, char *parameters)`,
+    where each parameter lies in `parameters` as (offset, bytes), bytes of shared memory of a block
+    that are not asked for at the launch, bytes of a thread's own memory, blocks of a cluster."""
+
+    name: str
+    entry: str
+    parameters: tuple[tuple[int, int], ...]
+    shared_bytes: int = 0
+    local_bytes: int = 0
+    cluster: int = 1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EmulationSource:
+    """An artifact as text.
+
+    * `code`: C text of the kernels, for the device's header and the target's `interface`.
+    * `host`: Python text that defines `bind(rt)`, which returns the function's host part. `rt` has
+      `kernel(name, formats, threads, shared)`, `tensor_map(name, bits, box, row_bytes)`,
+      `allocate(bytes)`, `workers()` and `failed(message)`.
+    * `regions`: Python text that defines `regions(*arguments)`, which returns a list of (name,
+      address, bytes, whether it is written) of what the arguments point to.
+    * `places`: what a position in the program is: position -> (instruction, line of the generated
+      source, that line, the user's place as "file:line" or nothing).
+    """
+
+    code: str
+    kernels: tuple[EmulatedKernel, ...]
+    host: str
+    regions: str
+    places: dict[int, tuple[str, int, str, str]]
+    api: int = EMULATION_API
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Emulation:
+    """A target's part of an emulator.
+
+    `name` is that of the target's layer, `interface` its C declarations, `layer` its C
+    definitions; `fingerprint(artifact flags)` says what `translate(artifact, flags)` depends on
+    besides the artifact.
+    """
+
+    name: str
+    interface: str
+    layer: str
+    translate: Callable[[Any, Sequence[str]], EmulationSource]
+    fingerprint: Callable[[], str]
+    api: int = EMULATION_API

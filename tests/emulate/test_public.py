@@ -1,0 +1,106 @@
+"""`device="emulator"`: kernels for a device, called with arrays of the host."""
+
+import numpy as np
+import pytest
+
+import tile_frontend as tile
+import tile_frontend.language as T
+from tile_cpu.emulator import options
+from tile_ir.diag import TileError
+
+
+@T.prim_func
+def product(
+    A: T.Tensor((100, 72), "float16"),
+    B: T.Tensor((72, 136), "float16"),
+    C: T.Tensor((100, 136), "float32"),
+):
+    with T.Kernel(T.ceildiv(136, 64), T.ceildiv(100, 64), threads=128) as (bx, by):
+        A_s = T.alloc_shared((64, 32), "float16")
+        B_s = T.alloc_shared((32, 64), "float16")
+        C_l = T.alloc_fragment((64, 64), "float32")
+        T.clear(C_l)
+        for k in T.Pipelined(T.ceildiv(72, 32), num_stages=2):
+            T.copy(A[by * 64, k * 32], A_s)
+            T.copy(B[k * 32, bx * 64], B_s)
+            T.gemm(A_s, B_s, C_l)
+        T.copy(C_l, C[by * 64, bx * 64])
+
+
+@T.prim_func
+def shifted(
+    A: T.Tensor((128,), "float32"), I: T.Tensor((128,), "int32"), B: T.Tensor((128,), "float32")
+):
+    with T.Kernel(1, threads=128):
+        for i in T.Parallel(128):
+            B[i] = A[I[i]]
+
+
+@pytest.fixture(autouse=True)
+def own_cache(nvrtc, tmp_path, monkeypatch):
+    monkeypatch.setenv("TILE_CACHE_DIR", str(tmp_path))
+
+
+@pytest.mark.parametrize("arch", ["sm_80", "sm_90a"])
+def test_a_product_by_numpy_and_torch(arch):
+    torch = pytest.importorskip("torch")
+    kernel = tile.compile(product, out_idx=-1, target=f"cuda -arch={arch}", device="emulator")
+    rng = np.random.default_rng(0)
+    a, b = (rng.standard_normal(s).astype(np.float16) for s in ((100, 72), (72, 136)))
+    want = a.astype(np.float64) @ b.astype(np.float64)
+    got = kernel(a, b)
+    assert isinstance(got, np.ndarray)
+    assert np.abs(got - want).max() < 1e-3
+    with options(schedule="random", seed=3):
+        tensor = kernel(torch.from_numpy(a), torch.from_numpy(b))
+    assert np.abs(tensor.numpy() - want).max() < 1e-3
+    assert "__global__" in kernel.get_kernel_source()
+    counted = kernel.compiled.launch.counters["product"]
+    assert counted["multiply_adds"] >= 128 * 192 * 72
+    assert kernel.compiled.source_path.suffix == ".cu"
+
+
+def test_a_kernel_is_found_again():
+    first = tile.compile(shifted, target="cuda -arch=sm_80", device="emulator")
+    again = tile.compile(shifted, target="cuda -arch=sm_80", device="emulator")
+    assert (first.compiled.cached, again.compiled.cached) == (False, True)
+
+
+@T.prim_func
+def half_filled(A: T.Tensor((128,), "float32"), B: T.Tensor((128,), "float32")):
+    with T.Kernel(1, threads=128):
+        S = T.alloc_shared((128,), "float32")
+        for i in T.Parallel(64):
+            S[i] = A[i]
+        for i in T.Parallel(128):
+            B[i] = S[127 - i]
+
+
+def test_a_mistake_is_reported_at_its_line():
+    kernel = tile.compile(half_filled, target="cuda -arch=sm_80", device="emulator")
+    with pytest.raises(TileError) as caught:
+        kernel(np.zeros(128, np.float32), np.zeros(128, np.float32))
+    assert caught.value.code == "E2305"
+    assert caught.value.span.file.endswith("test_public.py")
+    assert caught.value.span.text().strip() == "B[i] = S[127 - i]"
+    assert "stored to B" in caught.value.message
+
+
+def test_indices_from_memory_are_guarded():
+    kernel = tile.compile(shifted, target="cuda -arch=sm_80", device="emulator")
+    a, b = np.arange(128, dtype=np.float32), np.zeros(128, np.float32)
+    index = np.arange(128, dtype=np.int32)[::-1].copy()
+    kernel(a, index, b)
+    assert np.array_equal(b, a[::-1])
+    index[5] = 1000
+    kernel(a, index, b)
+    assert b[5] == 0
+
+
+def test_what_cannot_be_emulated():
+    with pytest.raises(TileError) as caught:
+        tile.compile(shifted, target="cpu", device="emulator")
+    assert caught.value.code == "E2300"
+    with pytest.raises(TileError) as caught:
+        tile.compile(shifted, target="cuda -arch=sm_80", device="nothing")
+    assert caught.value.code == "E0901"
