@@ -253,6 +253,8 @@ def print_with(printer: Callable[[Expr], str]) -> None:
 
 def walk(e: Expr) -> list[Expr]:
     """Every distinct node of `e`, children before parents."""
+    if not e.children():
+        return [e]
     seen: dict[Expr, None] = {}
     stack = [(e, False)]
     while stack:
@@ -285,9 +287,13 @@ def rewrite(e: Expr, fn: Callable[[Expr], Expr | None], memo: dict[Expr, Expr]) 
 
 def free_vars(e: Expr) -> frozenset[Var]:
     """The variables that occur in `e`."""
-    return frozenset(n for n in walk(e) if isinstance(n, Var))
+    if isinstance(e, Const):  # most bounds and extents are
+        return frozenset()
+    return frozenset([n for n in walk(e) if isinstance(n, Var)])
 
 
 def loads(e: Expr) -> tuple[Load, ...]:
     """The distinct buffer reads in `e`."""
-    return tuple(n for n in walk(e) if isinstance(n, Load))
+    if isinstance(e, (Const, Var)):  # most bounds and extents are
+        return ()
+    return tuple([n for n in walk(e) if isinstance(n, Load)])

@@ -120,8 +120,10 @@ _TABLE = [
             "thread_index": "number of this thread in its block, from 0",
             "lane_index": "number of this thread in its warp, from 0",
             "warp_index": "number of this thread's warp in its block, from 0",
+            "block_rank": "number of this block in its cluster, from 0",
         },
     ),
+    *_rows(0, "any", "bool", {"elected": "true in one thread of the warp, the same at every call"}),
     *_rows(
         2,
         "exchange",

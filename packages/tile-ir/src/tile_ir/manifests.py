@@ -100,7 +100,7 @@ class TargetManifest(Manifest):
     * `runtime(spec)` returns what loads and launches; the only part that may need a device.
     * `host_arch()` returns the architecture at hand, for a target string without `-arch`.
     * `lowerings` is a table: atom, engine or op name -> function (statement, context).
-    * `emulate(artifact)` returns host source that runs the artifact without the device.
+    * `emulate(spec)` returns a `tile_ir.emulation.Emulation`: how artifacts run without the device.
     """
 
     refs: ClassVar[tuple[str, ...]] = ("specs", "pipeline", "emit", "toolchain", "runtime")
@@ -118,10 +118,12 @@ class TargetManifest(Manifest):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeviceManifest(Manifest):
-    """Something that runs an artifact in the place of the target's own runtime.
+    """Something that builds and runs artifacts in the place of the target's toolchain and runtime.
 
-    `factory(spec)` returns a runtime; `targets` names the targets it can stand in for, or is empty
-    when it takes any target whose manifest has `emulate`.
+    `factory(manifest, spec)` takes a target's manifest and description and returns an object that
+    has the methods of a toolchain and of a runtime, and `memory`, the kind of memory that its
+    kernels work on. `targets` names the targets it can stand in for, or is empty when it takes any
+    target whose manifest has `emulate`.
     """
 
     refs: ClassVar[tuple[str, ...]] = ("factory",)

@@ -27,7 +27,7 @@ from tile_ir.diag import InternalError
 from tile_ir.expr import Expr, Load
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
     from typing_extensions import dataclass_transform
 
@@ -127,12 +127,13 @@ class OpDef:
     since: tuple[int, int]
     stages: frozenset[Stage]
     fields: tuple[dataclasses.Field[Any], ...]
+    kinds: Mapping[str, tuple[dataclasses.Field[Any], ...]]
     verify: Callable[[Any], list[Diagnostic]] | None
     doc: str
 
     def of_kind(self, kind: str) -> tuple[dataclasses.Field[Any], ...]:
         """The fields declared as `kind`: operand, attr, binds or region."""
-        return tuple(f for f in self.fields if f.metadata["kind"] == kind)
+        return self.kinds.get(kind, ())
 
 
 OPS: dict[str, OpDef] = {}
@@ -167,6 +168,10 @@ def op(
             since=since,
             stages=stages,
             fields=own,
+            kinds={
+                kind: tuple(f for f in own if f.metadata["kind"] == kind)
+                for kind in {f.metadata["kind"] for f in own}
+            },
             verify=getattr(made, "verify_", None),
             doc=cls.__doc__,
         )
@@ -196,4 +201,5 @@ def operand_values(value: object) -> tuple[Region | Expr, ...]:
 
 def bodies(stmt: Stmt) -> tuple[Body, ...]:
     """The nested bodies of a statement, in declaration order."""
-    return tuple(getattr(stmt, f.name) for f in opdef(stmt).of_kind("region"))
+    fields = _BY_CLASS[type(stmt)].kinds.get("region")  # every walk asks every statement
+    return tuple([getattr(stmt, f.name) for f in fields]) if fields else ()

@@ -263,7 +263,12 @@ def _as_manifest(manifest: object, entry: Entry) -> Manifest:
     wanted = GROUPS[entry.group]
     if not isinstance(manifest, wanted):
         found = type(manifest).__name__
-        raise TileError("E0902", f"{entry.value} is a {found}, expected a {wanted.__name__}")
+        raise TileError(
+            "E0902",
+            f"{entry.value} is a {found}, expected a {wanted.__name__}",
+            notes=(f"it is offered by {entry.origin} in the group {entry.group}",),
+            help=f"let the entry point name a {wanted.__name__} of tile_ir.manifests",
+        )
     if manifest.name != entry.name:
         raise manifest.invalid(f"is named {manifest.name!r} but installed as {entry.name!r}")
     return manifest

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from tile_ir import expr as ex
 from tile_ir.core import Buffer, Function, Range, Region
-from tile_ir.expr import Expr, Var
+from tile_ir.expr import Const, Expr, Var
 from tile_ir.opdef import Access, Body, Effect, Stmt, bodies, opdef, operand_values
 
 if TYPE_CHECKING:
@@ -18,10 +18,14 @@ S = TypeVar("S", bound=Stmt)
 
 def walk(body: Body) -> Iterator[Stmt]:
     """Every statement in `body`, outer before inner, in program order."""
-    for stmt in body:
+    stack = [*reversed(body)]
+    while stack:
+        stmt = stack.pop()
         yield stmt
-        for inner in bodies(stmt):
-            yield from walk(inner)
+        inner = bodies(stmt)
+        if inner:
+            for part in reversed(inner):
+                stack.extend(reversed(part))
 
 
 def _map_operand(value: Any, fn: Callable[[Expr], Expr]) -> Any:
@@ -66,9 +70,8 @@ def map_exprs(stmt: S, fn: Callable[[Expr], Expr]) -> S:
 
 def map_bodies(stmt: S, fn: Callable[[Body], Body]) -> S:
     """Apply `fn` to every nested body of the statement."""
-    return replace(
-        stmt, **{f.name: fn(getattr(stmt, f.name)) for f in opdef(stmt).of_kind("region")}
-    )
+    fields = opdef(stmt).of_kind("region")
+    return replace(stmt, **{f.name: fn(getattr(stmt, f.name)) for f in fields}) if fields else stmt
 
 
 def map_stmts(body: Body, fn: Callable[[Stmt], Stmt | Body | None]) -> Body:
@@ -129,8 +132,8 @@ def effects(stmt: Stmt) -> tuple[Effect, ...]:
             for value in operand_values(getattr(stmt, f.name))
             if isinstance(value, Region)
         )
-    reads = (Effect(Access.READ, load) for e in stmt_exprs(stmt) for load in ex.loads(e))
-    return (*own, *reads)
+    exprs = [e for e in stmt_exprs(stmt) if not isinstance(e, (Const, Var))]
+    return (*own, *[Effect(Access.READ, load) for e in exprs for load in ex.loads(e)])
 
 
 def all_effects(body: Body) -> Iterator[Effect]:

@@ -71,9 +71,11 @@ def parse(text: str, file: str) -> MappingNode:
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark
         span = Span(file, mark.line + 1, mark.column) if mark else None
-        raise TileError("E0911", f"not YAML: {error.problem}", span) from error
+        fix = "mend the syntax there; quote text that holds `: ` or ` #` or starts with a sign"
+        raise TileError("E0911", f"not YAML: {error.problem}", span, help=fix) from error
     if not isinstance(node, yaml.MappingNode):
-        raise TileError("E0911", "expected a mapping of keys to values", Span(file, 1))
+        fix = "write one `key: value` on each line, none of them indented"
+        raise TileError("E0911", "expected a mapping of keys to values", Span(file, 1), help=fix)
     return node
 
 
@@ -126,10 +128,10 @@ def _span(node: Node) -> Span:
     )
 
 
-def _wrong(node: Node, expected: str) -> TileError:
+def _wrong(node: Node, expected: str, fix: str) -> TileError:
     found = getattr(node, "value", None)
     shown = repr(found) if isinstance(found, str) else f"a {_kind(node)}"
-    return TileError("E0913", f"expected {expected}, found {shown}", _span(node))
+    return TileError("E0913", f"expected {expected}, found {shown}", _span(node), help=fix)
 
 
 def _value(node: Node, hint: Any) -> Any:
@@ -142,19 +144,19 @@ def _value(node: Node, hint: Any) -> Any:
 
 
 def _scalar(node: Node, hint: type) -> Any:
-    tags, make, expected = _SCALARS[hint]
+    tags, make, expected, fix = _SCALARS[hint]
     tag = node.tag.removeprefix(_TAG)
     if _kind(node) != "scalar" or tag not in tags:
-        raise _wrong(node, expected)
+        raise _wrong(node, expected, fix)
     try:
         return make(node.value)
     except ValueError:
-        raise _wrong(node, expected) from None
+        raise _wrong(node, expected, fix) from None
 
 
 def _sequence(node: Node, args: tuple[Any, ...]) -> tuple[Any, ...]:
     if _kind(node) != "sequence":
-        raise _wrong(node, "a list")
+        raise _wrong(node, "a list", "write [a, b], or one `- a` on each line; [] for none")
     return tuple(_value(item, args[0]) for item in node.value)
 
 
@@ -167,7 +169,10 @@ def _optional(node: Node, args: tuple[Any, ...]) -> Any:
 def _literal(node: Node, choices: tuple[Any, ...]) -> Any:
     if _kind(node) == "scalar" and node.value in choices:
         return node.value
-    raise _wrong(node, f"one of {', '.join(map(str, choices))}")
+    words = ", ".join(map(str, choices))
+    close = difflib.get_close_matches(str(node.value), map(str, choices), n=1)
+    guess = f"did you mean {close[0]}?" if close else "write one of these words"
+    raise _wrong(node, f"one of {words}", guess)
 
 
 def _table(node: Node, args: tuple[Any, ...]) -> Table[Any]:
@@ -182,11 +187,17 @@ def _table(node: Node, args: tuple[Any, ...]) -> Table[Any]:
 
 def _pairs(node: Node) -> dict[str, Node]:
     if _kind(node) != "mapping":
-        raise _wrong(node, "a mapping")
+        raise _wrong(node, "a mapping", "write {key: value}, or one `key: value` on each line")
     found: dict[str, Node] = {}
     for key, item in node.value:
         if key.value in found:
-            raise TileError("E0914", f"key {key.value!r} is given twice", _span(key))
+            raise TileError(
+                "E0914",
+                f"key {key.value!r} is given twice",
+                _span(key),
+                notes=(f"the first one is in line {found[key.value].start_mark.line + 1}",),
+                help="keep one of the two, with the value that is meant",
+            )
         found[key.value] = item
     return found
 
@@ -200,7 +211,12 @@ def _dataclass(node: Node, cls: type, **given: Any) -> Any:
         if name in pairs:
             values[name] = _value(pairs[name], hint)
         elif field.default is MISSING and field.default_factory is MISSING:
-            raise TileError("E0914", f"{cls.__name__} needs the key {name!r}", _span(node))
+            raise TileError(
+                "E0914",
+                f"{cls.__name__} needs the key {name!r}",
+                _span(node),
+                help=f"add `{name}:` to this mapping",
+            )
     try:
         return cls(**values)
     except TileError as error:
@@ -225,16 +241,32 @@ def _integer(text: str) -> int:
     return int(text.replace("_", ""), 0)
 
 
-_SCALARS: dict[type, tuple[frozenset[str], Callable[[str], Any], str]] = {
+_SCALARS: dict[type, tuple[frozenset[str], Callable[[str], Any], str, str]] = {
     # 1.0 or 16 may well be meant as text (a version, an architecture): text takes any scalar.
-    str: (frozenset({"str", "int", "float", "bool"}), str, "text"),
-    int: (frozenset({"int"}), _integer, "a whole number"),
+    str: (
+        frozenset({"str", "int", "float", "bool"}),
+        str,
+        "text",
+        "write one word, or several in quotes; no list, no mapping",
+    ),
+    int: (
+        frozenset({"int"}),
+        _integer,
+        "a whole number",
+        "write digits without quotes, as in 49152, 49_152 or 0xc000",
+    ),
     # YAML 1.1 takes 1.5e9, without a sign in the exponent, for text.
-    float: (frozenset({"int", "float", "str"}), float, "a number"),
+    float: (
+        frozenset({"int", "float", "str"}),
+        float,
+        "a number",
+        "write it as in 64, 0.5 or 1.5e9",
+    ),
     bool: (
         frozenset({"bool"}),
         lambda text: text.lower() in {"true", "yes", "on"},
         "true or false",
+        "write one of the two, without quotes",
     ),
 }
 

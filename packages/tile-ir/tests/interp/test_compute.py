@@ -113,6 +113,20 @@ def test_reductions(kind, dim, src):
 
 
 @pytest.mark.parametrize("kind", REFERENCE)
+@pytest.mark.parametrize(("count", "stride"), [(1, 1), (3, 1), (3, 2), (2, 2), (6, 2)])
+def test_a_reduction_in_parts(kind, count, stride):
+    text = f"""
+func @f(A: global i32[4, 12, 3], B: global i32[4, {count}, 3]) {{
+  reduce {kind} A[:, :, :] -> B[:, :, :] dim = -2, parts = ({count}, {stride})
+}}"""
+    x = random((4, 12, 3), i32, 3)
+    got = run(parse_function(text), {"A": x, "B": np.zeros((4, count, 3), np.int32)})["B"]
+    part = np.arange(12) // stride % count
+    want = [REFERENCE[kind](x[:, part == p], axis=1) for p in range(count)]
+    np.testing.assert_array_equal(got, np.stack(want, axis=1))
+
+
+@pytest.mark.parametrize("kind", REFERENCE)
 def test_a_reduction_may_continue(kind):
     x = random((4, 6), i32, 3)
     old = random((4,), i32, 4)

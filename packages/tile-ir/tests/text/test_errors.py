@@ -131,6 +131,28 @@ def test_errors_help():
     )
 
 
+@pytest.mark.parametrize(
+    ("text", "fix"),
+    [
+        ("(scale", "write `)` there"),
+        ("(scale 1.0)", "write `)` before `1.0` or in its place"),
+        ("scale scale", "remove what follows, or parse it as a text of its own"),
+        ("unheard(scale)", "call a type to convert, an operator such as min, or one of"),
+        ("pow(scale)", "pow(a, b) is its form"),
+        ("scale[0]", "read it without brackets, or name a buffer"),
+        ("-1:u8", "name a wider type, as in -1:i32"),
+        ("3000000000", "name a wider type, as in 3000000000:i64"),
+        ("18446744073709551616", "no integer type holds it: write a float, with a point"),
+        ("1.5:i32", "write a whole number, or name a float type"),
+        ("$", "remove it; a name with such characters is written as a string in quotes"),
+    ],
+)
+def test_help_fits_the_mistake(text, fix):
+    with pytest.raises(TileError) as caught:
+        parse_expr(text, Symbols([Var("scale", f32)]))
+    assert caught.value.help.startswith(fix)
+
+
 def test_deep_nesting_is_an_error_of_its_own():
     with pytest.raises(TileError) as caught:
         parse_expr("(" * 100_000 + "1" + ")" * 100_000, Symbols())

@@ -71,6 +71,16 @@ CODES = {
         "instruction not available",
         "The emitted code asks for an instruction that this architecture does not have.",
     ),
+    "E3016": (
+        "driver without bulk copies",
+        "The driver cannot describe tensors to the copy engine, or refused to. Update the driver.",
+    ),
+    "E3017": (
+        "argument does not suit bulk copies",
+        "The copy engine takes tensors at an address and with strides that are multiples of 16 "
+        "bytes, the last axis contiguous. Pass such a tensor, or compile the generic variant, "
+        "which copies elements.",
+    ),
     "E3090": (
         "device code generation inconsistent",
         "The prelude or the emitter of a device target contradicts itself: a defect of ours.",

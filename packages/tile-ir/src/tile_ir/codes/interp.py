@@ -67,4 +67,9 @@ CODES: dict[str, tuple[str, str]] = {
         "Registers of a matrix instruction mean what its description says. Pass `target` to `run`,"
         " with a description that has the instruction.",
     ),
+    "E0515": (
+        "one arrival too many",
+        "A barrier that counts ends its phase with the announced number of arrivals; a further one"
+        " came before the last bytes. Arrivals and the number in the declaration have to agree.",
+    ),
 }

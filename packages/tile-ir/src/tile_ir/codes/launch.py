@@ -65,4 +65,14 @@ CODES: dict[str, tuple[str, str]] = {
         "not a target",
         'Write the target as text, "cpu -arch=x86-64-v4", as a mapping, or pass a TargetManifest.',
     ),
+    "E2016": (
+        "argument not aligned",
+        "The address of the argument is no multiple of what the kernel's accesses take, not even "
+        "of an element's size. Pass a copy of it.",
+    ),
+    "E2017": (
+        "no array library for the device",
+        "The kernel takes no array, so nothing says which library makes its outputs, and none that "
+        "is installed has memory on the kernel's device.",
+    ),
 }

@@ -186,4 +186,9 @@ CODES: dict[str, tuple[str, str]] = {
         "Where few threads arrive for many, a barrier or a settle must stand between the last "
         "read of the slot and the release.",
     ),
+    "E0467": (
+        "bad hardware instruction",
+        "The message says which rule of the instruction is broken: memory it moves between, sizes "
+        "that it takes, barriers that are declared.",
+    ),
 }

@@ -29,8 +29,8 @@ Linear = dict["Var | None", int]
 """A linear expression: the coefficient of each variable, the constant under None."""
 
 
-def _fail(name: str, why: str) -> TileError:
-    return TileError("E0501", f"argument {name}: {why}")
+def _fail(name: str, why: str, fix: str) -> TileError:
+    return TileError("E0501", f"argument {name}: {why}", help=fix)
 
 
 def linear(e: Expr) -> Linear | None:
@@ -80,10 +80,13 @@ def _array(p: Buffer, given: Any) -> np.ndarray[Any, Any]:
     container = to_numpy_dtype(p.dtype)
     if not isinstance(given, np.ndarray) or given.dtype != container:
         what = given.dtype if isinstance(given, np.ndarray) else type(given).__name__
-        raise _fail(p.name, f"is {what}, not an array of {container} ({p.dtype})")
+        why = f"is {what}, not an array of {container} ({p.dtype})"
+        raise _fail(p.name, why, f"pass a numpy array of dtype {container}")
     rank = len(p.shape) + (p.dtype.lanes > 1)
     if given.ndim != rank:
-        raise _fail(p.name, f"has {given.ndim} axes, not {rank}")
+        lanes = ", the last one for the lanes" if p.dtype.lanes > 1 else ""
+        why = f"has {given.ndim} axes, not {rank}"
+        raise _fail(p.name, why, f"reshape it to {rank} axes{lanes}")
     return given
 
 
@@ -92,7 +95,8 @@ def _scalar(p: Var, given: Any) -> Any:
         return to_numpy_dtype(p.dtype).type(given)
     value = int(given)
     if wrap(value, p.dtype) != value:
-        raise _fail(p.name, f"{value} is no {p.dtype}")
+        fix = f"pass a number from {p.dtype.min_value} to {p.dtype.max_value}"
+        raise _fail(p.name, f"{value} is no {p.dtype}", fix)
     return bool(value) if p.dtype.is_bool else value
 
 
@@ -130,9 +134,11 @@ def bind(cx: Compiler, args: Mapping[str, Any], changed: frozenset[str], env: En
             unknown.
     """
     fn = cx.fn
-    unknown = set(args) - {p.name for p in fn.params} - {d.name for d in fn.dims}
+    names = [*(p.name for p in fn.params), *(d.name for d in fn.dims)]
+    unknown = set(args) - set(names)
     if unknown:
-        raise _fail(min(unknown), f"{fn.name} has no such parameter")
+        fix = f"its parameters and dimensions are {', '.join(names) or 'none'}"
+        raise _fail(min(unknown), f"{fn.name} has no such parameter", fix)
     arrays: dict[str, np.ndarray[Any, Any]] = {}
     for p in fn.params:
         _take(fn, p, args, arrays, env.vars)
@@ -142,7 +148,12 @@ def bind(cx: Compiler, args: Mapping[str, Any], changed: frozenset[str], env: En
     solve(equations(fn, arrays), env.vars)
     for d in fn.dims:
         if d.name not in env.vars:
-            raise TileError("E0509", f"dimension {d.name} of {fn.name} is not determined")
+            raise TileError(
+                "E0509",
+                f"dimension {d.name} of {fn.name} is not determined",
+                notes=("no shape or stride of the arguments has it as the only unknown",),
+                help=f"pass its value among the arguments, under the name {d.name}",
+            )
     copied = changed | cx.viewed
     for p in fn.params:
         if p.buffer is not None:
@@ -154,7 +165,7 @@ def _take(
 ) -> None:
     if p.name not in args:
         if p.name not in fn.results:
-            raise _fail(p.name, "is missing")
+            raise _fail(p.name, "is missing", "pass it by name; only results may be left out")
     elif p.buffer is not None:
         arrays[p.name] = _array(p.buffer, args[p.name])
     elif p.scalar is not None:
@@ -167,7 +178,11 @@ def _storage(cx: Compiler, p: Buffer, array: Any, env: Env, copied: bool) -> Sto
         made = allocate(p.name, p.dtype, "global", shape, track=False)
     else:
         if array.shape != array_shape(shape, p.dtype):
-            raise _fail(p.name, f"has shape {array.shape}, not {array_shape(shape, p.dtype)}")
+            raise _fail(
+                p.name,
+                f"has shape {array.shape}, not {array_shape(shape, p.dtype)}",
+                "pass arrays that agree on every dimension they share",
+            )
         made = Storage(p.name, p.dtype, "global", np.array(array, order="C") if copied else array)
     made.safe = zero(p.dtype) if p.safe_value is None else cx.expr(p.safe_value)(env)
     return made

@@ -18,7 +18,7 @@ from tile_ir.opdef import bodies
 from tile_ir.ops import Acquire, Channel, Commit, Kernel, Release, Role, Wait
 
 if TYPE_CHECKING:
-    from tile_ir.interp.engines import Pending
+    from tile_ir.interp.engines import Operation
     from tile_ir.interp.machine import Env, Participant
     from tile_ir.opdef import Body
 
@@ -97,9 +97,9 @@ class Ring:
         self.released = dict.fromkeys(consumers, 0)
         self.freed = 0
         """Fillings whose slots may be used again."""
-        self.arriving: dict[int, list[Pending]] = {}
+        self.arriving: dict[int, list[Operation]] = {}
         """Operations that complete into a filling, by its number."""
-        self.leaving: deque[list[Pending]] = deque()
+        self.leaving: deque[list[Operation]] = deque()
         """Operations by which an engine consumes committed fillings, oldest first."""
         self.poisons = True
 
@@ -137,7 +137,11 @@ class Ring:
         """
         who = env.thread
         if self.committed[who] >= self.acquired[who]:
-            raise TileError("E0508", f"commit of {self.name} without an acquire before it")
+            raise TileError(
+                "E0508",
+                f"commit of {self.name} without an acquire before it",
+                help=f"put `acquire {self.name}` before what fills the slot, once for each commit",
+            )
         self.committed[who] += 1
 
     def may_wait(self, who: Participant) -> bool:
@@ -160,13 +164,17 @@ class Ring:
         """
         who = env.thread
         if self.released[who] >= self.waited[who]:
-            raise TileError("E0508", f"release of {self.name} without a wait before it")
+            raise TileError(
+                "E0508",
+                f"release of {self.name} without a wait before it",
+                help=f"put `wait {self.name}` before what reads the slot, once for each release",
+            )
         self.released[who] += 1
         while self.freed < min(self.released.values()):
             self._poison(env, self.freed)
             self.freed += 1
 
-    def attach(self, env: Env, op: Pending) -> None:
+    def attach(self, env: Env, op: Operation) -> None:
         """Let `op` complete into the filling that this thread has acquired last."""
         number = self.filled + self.acquired.get(env.thread, 0) - 1
         self.arriving.setdefault(number, []).append(op)
@@ -227,4 +235,8 @@ def ring_at(env: Env, name: str, end: str) -> Ring:
         counts = ring.acquired if end == "producer" else ring.waited
         if channel == name and env.thread in counts:
             return ring
-    raise TileError("E0508", f"channel {name} is not declared around this statement")
+    raise TileError(
+        "E0508",
+        f"channel {name} is not declared around this statement",
+        help=f"put `channel {name}` before it in the same kernel, with this role as its {end}",
+    )

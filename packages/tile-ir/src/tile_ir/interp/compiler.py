@@ -81,6 +81,8 @@ class Compiler:
         self.threads = 0
         """Threads of a block, in a kernel written for one of them."""
         self.tiles_are_blocks = True
+        self.cluster: tuple[int, ...] = ()
+        """The shape of a cluster of blocks, in a kernel written for one thread."""
         self._exprs: dict[Expr, Eval] = {}
         self._arrays: dict[Expr, bool] = {}
 

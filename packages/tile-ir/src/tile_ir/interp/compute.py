@@ -24,6 +24,7 @@ from tile_ir.interp.loads import undefined
 from tile_ir.interp.regions import fit, reading, writing
 from tile_ir.numerics.array import convert_array
 from tile_ir.ops import Atom, Gemm, Reduce, Scan
+from tile_ir.rewrite import replace
 from tile_ir.types import i64
 
 if TYPE_CHECKING:
@@ -159,13 +160,23 @@ def reduce(cx: Compiler, s: Reduce) -> Callable[[Env], None]:
 
     def run(env: Env) -> None:
         x, target = _checked(env, src), dst.view(env)
+        dim = s.dim % x.ndim
+        x = _by_part(x, dim, *s.parts) if s.parts else x
         shape = list(x.shape)
-        shape[s.dim] = 1
+        shape[dim] = 1
         old = None if s.clear else _checked(env, dst).reshape(shape)
-        target[...] = reduced(s, x, src.dtype, old, dst.dtype).reshape(target.shape)
+        made = reduced(replace(s, dim=dim), x, src.dtype, old, dst.dtype)
+        target[...] = made.reshape(target.shape)
         define(env, dst)
 
     return run
+
+
+def _by_part(x: Array, dim: int, count: int, stride: int) -> Array:
+    """Axis `dim` as two: the elements of a part, then the parts."""
+    before, after = x.shape[:dim], x.shape[dim + 1 :]
+    split = x.reshape(*before, -1, count, stride, *after)
+    return np.moveaxis(split, dim + 1, dim + 2).reshape(*before, -1, count, *after)
 
 
 @rule(Scan)

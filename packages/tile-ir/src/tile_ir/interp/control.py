@@ -14,6 +14,7 @@ from tile_ir.core import Region
 from tile_ir.diag import TileError
 from tile_ir.interp.compiler import BREAK, CONTINUE, Signal, Step, Waiting, rule
 from tile_ir.interp.regions import reading
+from tile_ir.interp.scheduler import Thread, enter, start, together
 from tile_ir.interp.threads import leave, loop_lanes, remaining
 from tile_ir.numerics.array import to_numpy_dtype
 from tile_ir.ops import Assert, Assume, Break, Continue, For, If, Print, While
@@ -45,6 +46,8 @@ def if_(cx: Compiler, s: If) -> Step:
     """One of two bodies; where lanes disagree both, each with its lanes."""
     cond, then, orelse = cx.expr(s.cond), cx.body(s.then), cx.body(s.orelse)
     if cx.is_array(s.cond):
+        if then.blocking or orelse.blocking:
+            return Step(_if_apart(cond, then, orelse), blocking=True)
         return Step(_if_lanes(cond, then, orelse))
     if then.blocking or orelse.blocking:
         return Step(_if_waiting(cond, then, orelse), blocking=True)
@@ -62,6 +65,26 @@ def _if_lanes(cond: Eval, then: Step, orelse: Step) -> Callable[[Env], None]:
                 env.mask = mask
                 body.run(env)
         env.mask = remaining(env, outer)
+
+    return run
+
+
+def _if_apart(cond: Eval, then: Step, orelse: Step) -> Callable[[Env], Waiting]:
+    """Threads that wait for each other may be on either side: both run side by side."""
+
+    def run(env: Env) -> Waiting:
+        outer = env.mask
+        taken = np.asarray(cond(env))
+        sides = []
+        for number, (where, body) in enumerate(((taken, then), (np.logical_not(taken), orelse))):
+            mask = where if outer is None else outer & where
+            if np.any(mask):
+                inner = enter(env, env.thread)
+                inner.thread, inner.mask = (f"branch {number}", 0), mask
+                sides.append(Thread(inner.thread, start(body, inner)))
+        yield from together(sides)
+        env.mask = remaining(env, outer)
+        return None
 
     return run
 
@@ -181,12 +204,15 @@ def assume(cx: Compiler, s: Assume) -> Callable[[Env], None]:
     return _hold(cx.expr(s.cond), "an assumption does not hold for these arguments", s.span)
 
 
+_KEEP_PROMISE = "pass arguments for which the condition holds, or correct the condition"
+
+
 def _hold(cond: Eval, message: str, span: Span | None) -> Callable[[Env], None]:
     def run(env: Env) -> None:
         holds = cond(env)
         good = holds if env.mask is None else np.logical_or(holds, ~env.mask)
         if not np.all(good):
-            raise TileError("E0506", message, span)
+            raise TileError("E0506", message, span, help=_KEEP_PROMISE)
 
     return run
 

@@ -6,7 +6,7 @@ happen at the last moment, or at the first; a program that is right cannot tell.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from tile_ir.diag import TileError
 
@@ -14,6 +14,16 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from tile_ir.interp.machine import Env
+
+
+class Operation(Protocol):
+    """What is under way: `read` takes its operands, `finish` has it happen, once."""
+
+    def read(self) -> None:
+        """Take the operands."""
+
+    def finish(self) -> None:
+        """Have it happen."""
 
 
 class Pending:
@@ -42,7 +52,7 @@ class Pending:
             self.run(self.env)
 
 
-Group = list[Pending]
+Group = list[Operation]
 
 
 class Engines:
@@ -56,7 +66,7 @@ class Engines:
         self.tokens: dict[str, list[tuple[str, int]]] = {}
         """The groups closed under each name, as engine and position."""
 
-    def issue(self, engine: str, op: Pending) -> None:
+    def issue(self, engine: str, op: Operation) -> None:
         """Append an operation to the stream of an engine."""
         self.open.setdefault(engine, []).append(op)
 
@@ -78,7 +88,11 @@ class Engines:
         """
         closed = self.tokens.get(token)
         if closed is None:
-            raise TileError("E0508", f"settle of {token}, but no group was closed under that name")
+            raise TileError(
+                "E0508",
+                f"settle of {token}, but no group was closed under that name",
+                help=f"close it with `group <engine> -> {token}` before, in the same role",
+            )
         if back < len(closed):
             engine, count = closed[-1 - back]
             self._complete(engine, count, read)

@@ -183,6 +183,10 @@ def function(name: str, dt: DType) -> Callable[..., Any]:
         test = _TESTS[name]
         return lambda x: test(double(x, dt))
     if name not in _FLOAT or not dt.is_float:
-        raise TileError("E0504", f"the oracle has no function {name!r} on {dt}")
+        raise TileError(
+            "E0504",
+            f"the oracle has no function {name!r} on {dt}",
+            help=f"convert the operand to a float, as in {name}(f32(x))",
+        )
     fn = _FLOAT[name]
     return lambda *xs: round_to(np.asarray(fn(*(double(x, dt) for x in xs))), dt)

@@ -230,7 +230,11 @@ def slot_of(buffer: Buffer, slot: Slot | None, end: str) -> Callable[[Env], int]
     if depth == 1:
         return None
     if slot is None:
-        raise TileError("E0508", f"{buffer.name} has {depth} slots, so an access names a channel")
+        raise TileError(
+            "E0508",
+            f"{buffer.name} has {depth} slots, so an access names a channel",
+            help=f"write {buffer.name}@channel[...], with the channel that carries the buffer",
+        )
     return lambda env: env.slot(slot, end, depth)
 
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from tile_ir.interp.channels import Protocol
 from tile_ir.interp.compiler import BREAK, Step, Waiting, rule
 from tile_ir.interp.machine import Block
-from tile_ir.interp.scheduler import run_alone
+from tile_ir.interp.scheduler import run_alone, run_cluster
 from tile_ir.interp.threads import THREAD, asks_for_threads
 from tile_ir.ops import Kernel, Tiles
 
@@ -28,6 +28,8 @@ def kernel(cx: Compiler, s: Kernel) -> Callable[[Env], None]:
     """A launch: as many blocks as tiles, or the planned number sharing them."""
     count = None if s.blocks is None else cx.expr(s.blocks)
     cx.protocol, cx.tiles_are_blocks = Protocol.of(s), s.blocks is None
+    cx.cluster = s.cluster if asks_for_threads(s.body) else ()
+    together = prod(cx.cluster)
     threads = prod(s.threads) if asks_for_threads(s.body) else 0
     body = cx.body(s.body) if not threads else _for_one_thread(cx, s, threads)
     cx.protocol = None
@@ -35,8 +37,9 @@ def kernel(cx: Compiler, s: Kernel) -> Callable[[Env], None]:
     def run(env: Env) -> None:
         env.box = (threads,) if threads else ()
         blocks = None if count is None else count(env)
-        for index in range(1 if blocks is None else blocks):
-            run_alone(body, env, Block(index=index, count=blocks))
+        for first in range(0, 1 if blocks is None else blocks, together):
+            made = [Block(index=first + k, count=blocks) for k in range(together)]
+            run_cluster(body, env, [(env, block) for block in made])
 
     return run
 
@@ -65,6 +68,8 @@ def tiles(cx: Compiler, s: Tiles) -> Step:
     def enter(env: Env, point: tuple[int, ...]) -> None:
         env.vars.update(zip(names, point, strict=True))
 
+    if whole and prod(cx.cluster) > 1:
+        return Step(_clusters(body, points, enter, cx.cluster))
     if whole:
         return Step(_blocks(body, points, enter))
     if body.blocking:
@@ -88,6 +93,25 @@ def _blocks(body: Step, points: Points, enter: Enter) -> Callable[[Env], None]:
         for index, point in enumerate(points(env)):
             enter(env, point)
             run_alone(body, env, Block(index=index))
+
+    return run
+
+
+def _clusters(
+    body: Step, points: Points, enter: Enter, shape: tuple[int, ...]
+) -> Callable[[Env], None]:
+    """Neighbouring tiles side by side, as many along each axis as `shape` says."""
+
+    def run(env: Env) -> None:
+        found: dict[tuple[int, ...], list[tuple[Env, Block]]] = {}
+        for index, point in enumerate(sorted(points(env))):
+            size = (*shape, *(1,) * (len(point) - len(shape)))
+            inner = env.fork()
+            enter(inner, point)
+            key = tuple(p // n for p, n in zip(point, size, strict=True))
+            found.setdefault(key, []).append((inner, Block(index=index)))
+        for blocks in found.values():
+            run_cluster(body, env, blocks)
 
     return run
 

@@ -39,7 +39,11 @@ def compile_load(cx: Context, e: Load) -> Eval:
 
 def undefined(name: str) -> TileError:
     """The error for a read of memory that was never written."""
-    return TileError("E0503", f"{name} is read where it was never written")
+    return TileError(
+        "E0503",
+        f"{name} is read where it was never written",
+        help=f"write the element or fill {name} first; in a pipeline, wait for its channel first",
+    )
 
 
 def _safe(env: Env, storage: Storage, index: object, shape: tuple[int, ...]) -> Value:

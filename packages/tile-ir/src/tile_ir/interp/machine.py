@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from tile_ir.expr import Slot
     from tile_ir.interp.channels import Ring
     from tile_ir.interp.engines import Engines
+    from tile_ir.interp.phases import Phases
     from tile_ir.interp.storage import Array, Storage
     from tile_ir.interp.threads import Trip
     from tile_ir.target import TargetSpec
@@ -61,6 +62,15 @@ class Block:
     """How many threads run side by side, by role."""
     epoch: int = 0
     """How many barriers the threads of the block have passed."""
+    phases: dict[str, Phases] = field(default_factory=dict)
+    """The barriers that count, by name."""
+    tiles: dict[str, Storage] = field(default_factory=dict)
+    """Shared tiles that engines address, by name."""
+    rank: int = 0
+    peers: list[Block] = field(default_factory=list)
+    """The blocks of the cluster by rank, this one included."""
+    met: int = 0
+    """How often this block has come to a barrier of its cluster."""
 
 
 class Env:

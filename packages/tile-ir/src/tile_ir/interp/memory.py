@@ -10,6 +10,7 @@ from tile_ir.expr import Const
 from tile_ir.interp.arith import as_array
 from tile_ir.interp.compiler import rule
 from tile_ir.interp.regions import fit, reading, writing
+from tile_ir.interp.shared_tiles import is_tile, run_length, twin
 from tile_ir.interp.storage import allocate, array_shape
 from tile_ir.interp.stores import combiner, compile_update, compile_write
 from tile_ir.interp.threads import Trace, private
@@ -48,13 +49,20 @@ def shape_of(cx: Compiler, buffer: Buffer) -> Callable[[Env], tuple[int, ...]]:
     return lambda env: (*lead, *(e(env) for e in extents))
 
 
+def _run_of(tile: Buffer) -> Callable[[Env], tuple[int, ...]]:
+    length = run_length(tile)
+    return lambda env: (length,)
+
+
 @rule(Alloc)
 def alloc(cx: Compiler, s: Alloc) -> Callable[[Env], None]:
     """Fresh memory, poisoned. Shared memory is one for all threads of the block that get here
     together.
     """
     b = s.buffer
-    shape, track = shape_of(cx, b), b.name not in cx.viewed
+    tile = is_tile(cx, b)
+    shape = _run_of(b) if tile else shape_of(cx, b)
+    track, other = b.name not in cx.viewed, twin(cx, b)
     safe = None if b.safe_value is None else cx.expr(b.safe_value)
     joint = b.scope == "shared" and cx.role != ""
     copies = (cx.threads,) if private(cx, b) else ()
@@ -67,6 +75,10 @@ def alloc(cx: Compiler, s: Alloc) -> Callable[[Env], None]:
             made.trace = Trace(b.name, box)
         if safe is not None:
             made.safe = safe(env)
+        if tile:
+            env.block.tiles[b.name] = made
+        if other is not None:
+            made.array, made.defined = env.bufs[other].array, env.bufs[other].defined
         env.bufs[b.name] = env.block.shared.setdefault(b.name, made) if joint else made
 
     return run

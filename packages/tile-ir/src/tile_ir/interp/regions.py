@@ -162,5 +162,9 @@ def fit(x: Any, shape: tuple[int, ...]) -> Any:
     if x.shape == shape:
         return x
     if [n for n in x.shape if n != 1] != [n for n in shape if n != 1]:
-        raise TileError("E0510", f"a region of {list(x.shape)} meets one of {list(shape)}")
+        raise TileError(
+            "E0510",
+            f"a region of {list(x.shape)} meets one of {list(shape)}",
+            help="give both regions the same extents; only axes of extent 1 may differ",
+        )
     return x.reshape(shape)

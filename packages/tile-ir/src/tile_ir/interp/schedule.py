@@ -67,7 +67,11 @@ def channel(cx: Compiler, s: Channel) -> Callable[[Env], None]:
     """Rings for this block, and for blocks that begin inside."""
     protocol = cx.protocol
     if protocol is None:
-        raise TileError("E0508", f"channel {s.name} is declared outside a kernel")
+        raise TileError(
+            "E0508",
+            f"channel {s.name} is declared outside a kernel",
+            help="move the declaration into the body of the `kernel` that uses it",
+        )
 
     def run(env: Env) -> None:
         env.block.declares.append(lambda inner: open_ring(inner, s, protocol))
@@ -159,7 +163,11 @@ def engines_of(env: Env) -> Engines:
         TileError: E0508 outside a kernel.
     """
     if env.engines is None:
-        raise TileError("E0508", "an asynchronous operation outside a kernel")
+        raise TileError(
+            "E0508",
+            "an asynchronous operation outside a kernel",
+            help="move it into the body of a `kernel`: engines belong to its blocks",
+        )
     return env.engines
 
 
@@ -199,13 +207,34 @@ def fence(cx: Compiler, s: Fence) -> Callable[[Env], None]:
     return lambda env: None
 
 
-def _sync_threads(s: Sync) -> Callable[[Env], None]:
+def _sync_threads(cx: Compiler, s: Sync) -> Callable[[Env], None]:
     """What the threads of the block wrote is seen by all of them."""
 
     def run(env: Env) -> None:
         if s.scope == "block":
             check_together(env, s)
+        here = cx.threads if env.mask is None else int(env.mask.sum())
+        if s.threads and (here % s.threads if s.scope == "group" else here != s.threads):
+            text = f"{here} threads come to a barrier of {s.threads}"
+            fix = "let `threads` be the number that comes, or move the barrier out of the branch"
+            raise TileError("E0512", text, s.span, help=fix)
+        if s.scope != "group":
             env.block.epoch += 1
+
+    return run
+
+
+def _sync_cluster(s: Sync) -> Callable[[Env], Waiting]:
+    """All threads of all blocks of the cluster."""
+
+    def run(env: Env) -> Waiting:
+        check_together(env, s)
+        env.block.met += 1
+        want, peers = env.block.met, env.block.peers
+        while any(peer.met < want for peer in peers):
+            yield Blocked("sync cluster", s.span, lambda: all(p.met >= want for p in peers))
+        env.block.epoch += 1
+        return None
 
     return run
 
@@ -213,8 +242,10 @@ def _sync_threads(s: Sync) -> Callable[[Env], None]:
 @rule(Sync)
 def sync(cx: Compiler, s: Sync) -> Step | Callable[[Env], None]:
     """Wait for the other groups of the role, or for all threads; a group is one thread here."""
+    if cx.threads and s.scope == "cluster":
+        return Step(_sync_cluster(s), blocking=True)
     if cx.threads:
-        return _sync_threads(s)
+        return _sync_threads(cx, s)
     if cx.role == "" or s.scope == "group":
         return lambda env: None
     key = cx.role if s.scope == "role" else ""

@@ -67,6 +67,27 @@ def drive(threads: list[Thread], session: Session) -> None:
             alive.remove(chosen)
 
 
+def together(threads: list[Thread]) -> Waiting:
+    """Run threads side by side within another one, which waits while they all do."""
+    alive = list(threads)
+    while alive:
+        ready = [t for t in alive if t.blocked is None or t.blocked.ready()]
+        if not ready:
+            yield _all_blocked(alive)
+            continue
+        try:
+            ready[0].blocked = next(ready[0].steps)
+        except StopIteration:
+            alive.remove(ready[0])
+    return None
+
+
+def _all_blocked(threads: list[Thread]) -> Blocked:
+    waits = [t.blocked for t in threads if t.blocked is not None]
+    text = " and ".join(b.text for b in waits)
+    return Blocked(text, waits[0].span, lambda: any(b.ready() for b in waits))
+
+
 def deadlock(threads: list[Thread]) -> TileError:
     """The error that says where each thread stands."""
     blocked = [(t.who, t.blocked) for t in threads if t.blocked is not None]
@@ -80,6 +101,8 @@ def deadlock(threads: list[Thread]) -> TileError:
         "deadlock: every role waits for another one",
         None if first is None else first.span,
         notes=notes,
+        help="look for a missing commit or release, for ends that run a different number of times, "
+        "or for a ring with too few slots",
     )
 
 
@@ -100,16 +123,31 @@ def run_alone(body: Step, env: Env, block: Block) -> None:
     """Run a body as one block with one thread of control; all that it issued is complete at the
     end.
     """
+    run_cluster(body, env, [(env, block)])
+
+
+def run_cluster(body: Step, env: Env, blocks: list[tuple[Env, Block]]) -> None:
+    """Run a body as blocks side by side that see each other, each from its own environment."""
+    peers = [block for _, block in blocks]
+    threads = []
+    for rank, (outer, block) in enumerate(blocks):
+        block.rank, block.peers = rank, peers
+        inner = _begun(outer, block)
+        if body.blocking:
+            threads.append(Thread(("", rank), start(body, inner)))
+        else:
+            body.run(inner)
+    drive(threads, env.run)
+    for block in peers:
+        for engines in block.engines:
+            engines.flush()
+
+
+def _begun(env: Env, block: Block) -> Env:
     for open_ring in env.block.declares:
         block.declares.append(open_ring)
     inner = env.fork()
     inner.block = block
     for declare in block.declares:
         declare(inner)
-    inner = enter(inner, ("", 0))
-    if body.blocking:
-        drive([Thread(("", 0), start(body, inner))], env.run)
-    else:
-        body.run(inner)
-    for engines in block.engines:
-        engines.flush()
+    return enter(inner, ("", 0))

@@ -32,8 +32,11 @@ THREAD = ex.Var("thread index", i32)
 THREAD_INDEX = ex.Call("thread_index", (), i32)
 PRIVATE = ("local", "var")
 """The scopes of which each thread has its own copy."""
+TOGETHER = "move it out of the branch or loop, so that every thread that it needs comes to it"
 _EXCHANGES = ("shuffle_xor", "shuffle_idx")
-CALLS = frozenset({"thread_index", "lane_index", "warp_index", *_EXCHANGES})
+CALLS = frozenset(
+    {"thread_index", "lane_index", "warp_index", "elected", "block_rank", *_EXCHANGES}
+)
 
 
 def asks_for_threads(body: Body) -> bool:
@@ -65,6 +68,10 @@ def compile_thread_call(cx: Context, e: ex.Call) -> Eval:
         return lambda env: ids % np.int32(env.run.warp)
     if e.fn == "warp_index":
         return lambda env: ids // np.int32(env.run.warp)
+    if e.fn == "elected":
+        return lambda env: ids % np.int32(env.run.warp) == 0
+    if e.fn == "block_rank":
+        return lambda env: np.full_like(ids, env.block.rank)
     value, which, dt = cx.expr(e.args[0]), cx.expr(e.args[1]), e.dtype
     flips = e.fn == "shuffle_xor"
 
@@ -78,7 +85,7 @@ def compile_thread_call(cx: Context, e: ex.Call) -> Eval:
         if np.any(source >= len(ids)) or (
             env.mask is not None and np.any(env.mask & ~env.mask[source])
         ):
-            raise TileError("E0512", f"{e.fn} reads a lane that does not take part")
+            raise TileError("E0512", f"{e.fn} reads a lane that does not take part", help=TOGETHER)
         found: Array = x[source]
         return found
 
@@ -207,4 +214,30 @@ def loop_lanes(
 def check_together(env: Env, s: Stmt) -> None:
     """Raise E0512 unless all threads have come to a barrier."""
     if env.mask is not None and env.mask.any() and not env.mask.all():
-        raise TileError("E0512", "only some threads of the block come to a barrier", s.span)
+        why = "only some threads of the block come to a barrier"
+        raise TileError("E0512", why, s.span, help=TOGETHER)
+
+
+def active(env: Env, threads: int) -> Array:
+    """The numbers of the threads that are here."""
+    everyone = np.arange(threads)
+    return everyone if env.mask is None else everyone[env.mask]
+
+
+def of_thread(value: Any, thread: int) -> int:
+    """What one thread has of an integer that is uniform or differs by thread."""
+    flat = np.asarray(value).reshape(-1)
+    return int(flat[thread if flat.size > 1 else 0])
+
+
+def agreed(env: Env, threads: int, value: Any, what: str) -> int:
+    """The integer that all active threads have.
+
+    Raises:
+        TileError: E0512 when they disagree about it (`what`).
+    """
+    found = {of_thread(value, int(t)) for t in active(env, threads)}
+    if len(found) != 1:
+        fix = "compute it from values that are the same in all threads that come here"
+        raise TileError("E0512", f"threads disagree about the {what}", help=fix)
+    return found.pop()

@@ -174,7 +174,11 @@ def inverse(layout: Layout) -> Layout:
     a result or the layout is swizzled, E0309 when the table would be too large.
     """
     if layout.swizzle is not None:
-        raise TileError("E0308", f"`{layout}` is swizzled and has no inverse in digits")
+        raise TileError(
+            "E0308",
+            f"`{layout}` is swizzled and has no inverse in digits",
+            help="invert the layout made without the swizzle, and apply the XOR to the offset",
+        )
     if isinstance(layout, DigitLayout):
         found = inverse_digits(layout)
         if found is not None and layout.is_injective():
@@ -203,7 +207,11 @@ def inverse_digits(layout: DigitLayout) -> DigitLayout | None:
 def _inverse_table(layout: Layout) -> MapLayout:
     table = tabulate(layout)
     if not table.is_injective():
-        raise TileError("E0308", f"`{layout}` has no inverse: two points share a result")
+        raise TileError(
+            "E0308",
+            f"`{layout}` has no inverse: two points share a result",
+            help="drop replicated digits and choose strides so that no two points meet",
+        )
     return MapLayout(
         input_names=layout.output_names,
         input_shape=layout.output_shape,
@@ -231,7 +239,11 @@ def complement(layout: Layout, shape: Sequence[int]) -> DigitLayout:
     copies.
     """
     if not isinstance(layout, DigitLayout):
-        raise TileError("E0311", f"`{layout}` is a table, which has no gaps to fill with digits")
+        raise TileError(
+            "E0311",
+            f"`{layout}` is a table, which has no gaps to fill with digits",
+            help="write the layout with digits, `name (extent:axis*stride, ...)`",
+        )
     digits: list[Digit] = []
     for name, extent in zip(layout.output_names, shape, strict=True):
         filled = 1
@@ -239,7 +251,10 @@ def complement(layout: Layout, shape: Sequence[int]) -> DigitLayout:
         for d in sorted(on_axis, key=lambda d: d.stride):
             if d.stride % filled:
                 raise TileError(
-                    "E0311", f"the gaps of `{layout}` along `{name}` are not copies of it"
+                    "E0311",
+                    f"the gaps of `{layout}` along `{name}` are not copies of it",
+                    notes=(f"stride {d.stride} is no multiple of {filled}, what lies below it",),
+                    help="make each stride a multiple of the next smaller one times its extent",
                 )
             digits.append(Digit(d.stride // filled, name, filled))
             filled = d.stride * d.extent

@@ -67,7 +67,11 @@ def broadcast(layout: L, axis: str, extent: int, index: int | None = None) -> L:
     if axis not in outputs:
         outputs.insert(len(outputs) if index is None else index, axis)
     elif layout.output_shape[outputs.index(axis)] != 1:
-        raise TileError("E0304", f"`{layout}` has an axis `{axis}` already")
+        raise TileError(
+            "E0304",
+            f"`{layout}` has an axis `{axis}` already",
+            help=f"take another name, or first project(layout, {axis!r}, keep=True)",
+        )
     if isinstance(layout, MapLayout):
         return cast("L", broadcast_table(layout, axis, extent, outputs))
     held = _fragment(layout)
@@ -119,11 +123,19 @@ def restrict(layout: Layout, axis: str, extent: int) -> TileLayout:
     Raises E0312 when the cut falls inside a digit that it does not divide, and for a table.
     """
     if not isinstance(layout, TileLayout):
-        raise TileError("E0312", f"`{layout}` is not made of digits into an offset")
+        raise TileError(
+            "E0312",
+            f"`{layout}` is not made of digits into an offset",
+            help="restrict the layout of a buffer, and write it with digits",
+        )
     cut = cut_digits(layout.axis(axis).digits, extent)
     if cut is None:
+        digits = ", ".join(str(d.extent) for d in layout.axis(axis).digits)
         raise TileError(
-            "E0312", f"`{layout}` cannot be cut after {extent} positions along `{axis}`"
+            "E0312",
+            f"`{layout}` cannot be cut after {extent} positions along `{axis}`",
+            notes=(f"the digits of `{axis}` have the extents {digits}, fastest first",),
+            help="cut after a product of the fastest extents, the last of them whole or divided",
         )
     inputs = tuple(Axis(a.name, cut[0]) if a.name == axis else a for a in layout.inputs)
     return TileLayout(inputs=inputs, swizzle=layout.swizzle)
@@ -135,7 +147,11 @@ def transpose(layout: L, order: Sequence[str]) -> L:
     Raises E0304 unless `order` permutes `axes`.
     """
     if sorted(order) != sorted(layout.axes):
-        raise TileError("E0304", f"({', '.join(order)}) is no order of the axes of `{layout}`")
+        raise TileError(
+            "E0304",
+            f"({', '.join(order)}) is no order of the axes of `{layout}`",
+            help=f"name each of ({', '.join(layout.axes)}) once",
+        )
     if isinstance(layout, MapLayout):
         return cast("L", transpose_table(layout, order))
     assert isinstance(layout, DigitLayout)
@@ -165,10 +181,19 @@ def _renamed(d: Digit, names: Mapping[str, str]) -> Digit:
 
 def _fragment(layout: Layout) -> FragmentLayout:
     if not isinstance(layout, FragmentLayout):
-        raise TileError("E0304", f"`{layout}` does not place a tile in registers")
+        raise TileError(
+            "E0304",
+            f"`{layout}` does not place a tile in registers",
+            help="pass the layout of a fragment, `thread (...) value (...)`, as `blocked` makes it",
+        )
     return layout
 
 
 def _check_axis(layout: Layout, axis: str) -> None:
     if not layout.is_fragment or axis not in layout.output_names:
-        raise TileError("E0304", f"`{layout}` has no axis `{axis}`")
+        axes = ", ".join(layout.output_names) or "none"
+        raise TileError(
+            "E0304",
+            f"`{layout}` has no axis `{axis}`",
+            help=f"its axes are {axes}" if layout.is_fragment else "pass a fragment's layout",
+        )

@@ -34,7 +34,11 @@ class BankModel:
 
     def __post_init__(self) -> None:
         if self.banks < 1 or self.bank_bytes < 1:
-            raise TileError("E0316", f"{self.banks} banks of {self.bank_bytes} bytes")
+            raise TileError(
+                "E0316",
+                f"{self.banks} banks of {self.bank_bytes} bytes",
+                help="give both as numbers from 1 up; memory without banks needs no model",
+            )
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +101,11 @@ def access_cycles(
     access = compose(memory, fragment)
     values = fragment.input_shape[-1]
     if vector < 1 or values % vector:
-        raise TileError("E0316", f"{values} values per thread cannot be moved {vector} at a time")
+        raise TileError(
+            "E0316",
+            f"{values} values per thread cannot be moved {vector} at a time",
+            help=f"choose a vector that divides {values}",
+        )
     total = BankCycles()
     for lanes, times in _accesses(access, vector, warp_width, _period(access, element_bits, model)):
         offsets = [_byte(access, o, element_bits) for o in lanes]

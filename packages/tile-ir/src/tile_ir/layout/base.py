@@ -88,7 +88,11 @@ class Layout(ABC):
         """Raise E0304 unless `point` has one coordinate for each input axis."""
         if len(point) != len(self.input_names):
             names = ", ".join(self.input_names)
-            raise TileError("E0304", f"{len(point)} coordinates for the axes ({names}) of a layout")
+            raise TileError(
+                "E0304",
+                f"{len(point)} coordinates for the axes ({names}) of a layout",
+                help="give one coordinate for each of these axes, in this order",
+            )
 
     def offset(self, coord: Sequence[int], element_bits: int | None = None) -> int:
         """Return where the element lies, counted in elements, with the XOR applied.
@@ -123,20 +127,30 @@ class Layout(ABC):
     def _check_offset(self) -> None:
         if self.output_names != (OFFSET,):
             names = ", ".join(self.output_names)
-            raise TileError("E0304", f"`{self}` gives ({names}), not an offset")
+            raise TileError(
+                "E0304",
+                f"`{self}` gives ({names}), not an offset",
+                help="call `evaluate` for its results; only a buffer's layout gives offsets",
+            )
 
     def coord(self, thread: int, value: int, group: int = 0) -> tuple[int, ...]:
         """Return the tile coordinate that a thread of a group holds in register `value`."""
-        if not self.is_fragment:
-            raise TileError("E0304", f"`{self}` does not start from threads and values")
+        self._check_fragment("evaluate")
         grouped = len(self.input_names) == len(FRAGMENT_INPUTS[1])
         return self.evaluate((group, thread, value) if grouped else (thread, value))
 
     def owners(self, coord: Sequence[int]) -> tuple[tuple[int, ...], ...]:
         """Return all (thread, value), or (group, thread, value), that hold the tile coordinate."""
-        if not self.is_fragment:
-            raise TileError("E0304", f"`{self}` does not start from threads and values")
+        self._check_fragment("preimages")
         return self.preimages(coord)
+
+    def _check_fragment(self, general: str) -> None:
+        if not self.is_fragment:
+            raise TileError(
+                "E0304",
+                f"`{self}` does not start from threads and values",
+                help=f"call `{general}`, which every layout has",
+            )
 
 
 @dataclass(frozen=True, slots=True)
@@ -234,7 +248,11 @@ class DigitLayout(Layout):
 
     def preimages(self, point: Sequence[int]) -> tuple[tuple[int, ...], ...]:
         if len(point) != len(self.output_names):
-            raise TileError("E0304", f"{len(point)} coordinates for the results of `{self}`")
+            raise TileError(
+                "E0304",
+                f"{len(point)} coordinates for the results of `{self}`",
+                help=f"give one coordinate for each of ({', '.join(self.output_names)})",
+            )
         zero = (0,) * len(self.inputs)
         found = [zero]
         for name, target in zip(self.output_names, point, strict=True):
@@ -295,7 +313,12 @@ class DigitMap(DigitLayout):
 def needed_bits(element_bits: int | None) -> int:
     """Return the element's width, or raise E0305: a swizzle acts on bytes and cannot do without."""
     if element_bits is None:
-        raise TileError("E0305", "a swizzled layout needs the width of its elements")
+        raise TileError(
+            "E0305",
+            "a swizzled layout needs the width of its elements",
+            notes=("a swizzle exchanges bytes, not elements",),
+            help="pass element_bits=, as in 16 for float16",
+        )
     return element_bits
 
 
@@ -316,11 +339,19 @@ def check_names(inputs: Sequence[Axis], outputs: Sequence[str]) -> None:
     for kind, listed in (("input", names), ("output", list(outputs))):
         doubled = sorted({n for n in listed if listed.count(n) > 1} | RESERVED.intersection(listed))
         if doubled:
-            raise TileError("E0304", f"{kind} axis `{doubled[0]}` is doubled or a reserved word")
+            raise TileError(
+                "E0304",
+                f"{kind} axis `{doubled[0]}` is doubled or a reserved word",
+                help=f"name each axis once, and none {' or '.join(sorted(RESERVED))}",
+            )
     used = {d.axis for axis in inputs for d in axis.digits if d.axis is not None}
     unknown = sorted(used.difference(outputs))
     if unknown:
-        raise TileError("E0304", f"a digit moves along `{unknown[0]}`, which is no output axis")
+        raise TileError(
+            "E0304",
+            f"a digit moves along `{unknown[0]}`, which is no output axis",
+            help=f"add `{unknown[0]}` to the outputs ({', '.join(outputs)}), or name one of them",
+        )
 
 
 def _add(p: tuple[int, ...], q: tuple[int, ...]) -> tuple[int, ...]:

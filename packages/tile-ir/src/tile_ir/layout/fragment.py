@@ -40,7 +40,11 @@ class FragmentLayout(DigitLayout):
             object.__setattr__(self, "outputs", default_outputs(self.inputs))
         check_names(self.inputs, self.outputs)
         if self.outputs == (OFFSET,):
-            raise TileError("E0304", "a fragment's layout gives coordinates, not an offset")
+            raise TileError(
+                "E0304",
+                "a fragment's layout gives coordinates, not an offset",
+                help="let its digits move along the tile's axes, as in `thread (32:n*1)`",
+            )
 
     @property
     def inputs(self) -> tuple[Axis, ...]:

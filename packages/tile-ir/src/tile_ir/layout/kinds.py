@@ -30,7 +30,11 @@ def make_layout(
     if tuple(outputs) == (OFFSET,):
         return TileLayout(inputs=tuple(inputs), swizzle=swizzle)
     if swizzle is not None:
-        raise TileError("E0304", "a swizzle exchanges offsets, and this layout gives coordinates")
+        raise TileError(
+            "E0304",
+            "a swizzle exchanges offsets, and this layout gives coordinates",
+            help="leave the swizzle out, or give it to the layout of the buffer",
+        )
     names = tuple(a.name for a in inputs)
     if names not in FRAGMENT_INPUTS:
         return DigitMap(inputs=tuple(inputs), outputs=tuple(outputs))

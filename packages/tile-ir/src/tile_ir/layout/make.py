@@ -73,7 +73,11 @@ def panels(
     """
     names = _checked(shape, axes)
     if min(width, interleave) < 1 or along not in names:
-        raise TileError("E0313", f"panels of width {width} by {interleave} along `{along}`")
+        raise TileError(
+            "E0313",
+            f"panels of width {width} by {interleave} along `{along}`",
+            help=f"give width and interleave from 1 up, and along= one of {', '.join(names)}",
+        )
     extents = dict(zip(names, shape, strict=True))
     (down,) = [n for n in names if n != along]
     count, pairs = -(-extents[along] // width), -(-extents[down] // interleave)
@@ -118,7 +122,11 @@ def blocked(
     """
     names = _checked(shape, axes)
     if min(threads, vector) < 1:
-        raise TileError("E0313", f"{threads} threads with vectors of {vector}")
+        raise TileError(
+            "E0313",
+            f"{threads} threads with vectors of {vector}",
+            help="give threads= and vector= as numbers from 1 up",
+        )
     runs = list(shape)[::-1]
     vector = min(vector, runs[0]) if runs else 1
     if runs:
@@ -170,6 +178,7 @@ def _checked(shape: Sequence[int], axes: Sequence[str] | None) -> tuple[str, ...
             "E0313",
             f"a tile of shape ({', '.join(map(str, shape))}) with axes ({', '.join(names)})",
             notes=("a tile has one axis for each dimension, each at least 1 long",),
+            help="give every dimension an extent from 1 up and, with axes=, one name",
         )
     return names
 

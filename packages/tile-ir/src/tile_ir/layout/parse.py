@@ -13,6 +13,7 @@ of the digits reversed. A table's entries are single, or `a+n`, n of them counti
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from tile_ir.diag import TileError
@@ -31,6 +32,7 @@ _HELP = (
 )
 
 
+@lru_cache(maxsize=4096)
 def parse_layout(text: str) -> Layout:
     """Return the layout that `text` describes; the inverse of `str`.
 

@@ -43,14 +43,23 @@ class MapLayout(Layout):
         ) == len(self.output_shape)
         entries_fit = all(HOLE <= entry < top for entry in self.table)
         if len(self.table) != self.size or not ranks_fit or not entries_fit:
-            raise TileError("E0310", "a layout's table does not fit its shapes")
+            raise TileError(
+                "E0310",
+                "a layout's table does not fit its shapes",
+                notes=(f"{len(self.table)} entries for {self.size} points, each below {top}",),
+                help="give one entry for each input point: an output point's number, or -1",
+            )
 
     def evaluate(self, point: Sequence[Any]) -> tuple[Any, ...]:
         """Return the output coordinates, all -1 at a hole. Raises E0306 outside the table."""
         self.check_rank(point)
         if any(not 0 <= x < n for x, n in zip(point, self.input_shape, strict=True)):
             at, box = ", ".join(map(str, point)), ", ".join(map(str, self.input_shape))
-            raise TileError("E0306", f"point ({at}) lies outside a table of ({box})")
+            raise TileError(
+                "E0306",
+                f"point ({at}) lies outside a table of ({box})",
+                help="ask for points inside only: a table, unlike digits, does not run on",
+            )
         entry = self.table[ravel(point, self.input_shape)]
         if entry == HOLE:
             return (HOLE,) * len(self.output_names)

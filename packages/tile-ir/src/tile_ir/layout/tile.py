@@ -36,7 +36,8 @@ class TileLayout(DigitLayout):
         for axis in self.inputs:
             if axis.name == name:
                 return axis
-        raise TileError("E0304", f"`{self}` has no axis `{name}`")
+        axes = ", ".join(self.input_names) or "none"
+        raise TileError("E0304", f"`{self}` has no axis `{name}`", help=f"its axes are {axes}")
 
     def __str__(self) -> str:
         parts = [

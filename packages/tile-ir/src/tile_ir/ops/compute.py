@@ -37,7 +37,8 @@ class Reduce(Stmt):
 
     Sums accumulate in at least float32 and are rounded once to the dtype of `dst`. With `clear`
     false the old contents of `dst` are combined once. A NaN wins every max and min unless `nan` is
-    "ignore".
+    "ignore". With `parts = (count, stride)` the axis stays, with extent `count`: its element p
+    combines the elements i of `src` for which (i // stride) % count is p.
 
     Example: `reduce max S[:, :] -> m[:] dim = 1, clear = false`.
     """
@@ -48,6 +49,7 @@ class Reduce(Stmt):
     dim: int = attr(-1)
     clear: bool = attr(True)
     nan: str = attr("propagate")
+    parts: tuple[int, ...] = attr(())
 
     def effects_(self) -> tuple[Effect, ...]:
         """A clearing reduction never reads its destination."""

@@ -9,6 +9,7 @@ from tile_ir.opdef import READ, Body, Stmt, attr, binds, op, operand, region
 
 LOOP_KINDS = ("serial", "unroll", "vectorized", "pipelined")
 CLAIMS = ("hardware", "static", "dynamic")
+DEALS = ("cyclic", "snake")
 
 
 @op("kernel", syntax="kernel @$name $body")
@@ -32,7 +33,10 @@ class Kernel(Stmt):
 class Tiles(Stmt):
     """Every tile of a box, in unspecified order and concurrently; how blocks claim them is `claim`.
 
-    `raster` and `panel` order them for cache reuse; `order` names per-axis heavy-first directions.
+    `raster` and `panel` order them for cache reuse. With `claim = static` each block takes every
+    n-th tile; with `deal = snake` every other round of n tiles is dealt backwards, the last full
+    one among them, which evens out tiles that come heaviest first. `claim = dynamic` gives the next
+    tile to the block that is done first.
     Example: `tiles (bx, by) in (ceildiv(N, 256), ceildiv(M, 128)) { ... }`.
     """
 
@@ -41,6 +45,7 @@ class Tiles(Stmt):
     claim: str = attr("hardware")
     raster: str = attr("none")
     panel: int = attr(0)
+    deal: str = attr("cyclic")
     body: Body = region()
 
 

@@ -24,7 +24,9 @@ class End:
     """One end of a channel: a role's warps arriving `arrivals` times per slot, or an engine that
     completes by itself.
 
-    Text: `role compute arrivals 4`, `role compute arrivals 1 per group`, `engine copy`.
+    With `per_group` each group of warps of the role keeps this end for itself, on its share of the
+    slots' rows, and meets only itself. Text: `role compute arrivals 4`, `role compute arrivals 1
+    per group`, `engine copy`.
     """
 
     kind: str
@@ -107,11 +109,16 @@ class Issue(Stmt):
     """Start the one statement in `body` on an engine; its effects last until settled, or until
     `onto` is committed.
 
+    `multicast` > 1: as many blocks of the cluster issue the very same copy at the same point of
+    their programs; each may bring one part of the box to all of them, so that a slot is free only
+    when all have released it.
+
     Example: `issue copy onto = ab { copy A[0 : +64] -> A_s@ab[:] }`.
     """
 
     engine: str = attr()
     onto: str = attr("")
+    multicast: int = attr(1)
     body: Body = region()
 
 
@@ -148,9 +155,17 @@ class SettleCount(Stmt):
 
 @op("sync", syntax="sync $scope", stages=LATE)
 class Sync(Stmt):
-    """Barrier of the threads of a `group`, `role` or `block`; orders their memory accesses."""
+    """Barrier of the threads of a `group`, `role`, `block` or `cluster`; orders their accesses to
+    memory.
+
+    In one thread's program a barrier of some of a block's threads has a number `id` (from 1) and
+    says how many `threads` come to it; the barriers of the block's groups have the numbers from
+    `id` on.
+    """
 
     scope: str = attr("block")
+    id: int = attr(0)
+    threads: int = attr(0)
 
 
 @op("fence", syntax="fence $before -> $after", stages=LATE)
@@ -179,6 +194,8 @@ class Atom(Stmt):
 
     Where `init` holds c's old contents are not read. Operand order follows the logical axes a[m,
     k], b[k, n], c[m, n]; `transpose_a`, `transpose_b` say that a region is stored [k, m], [n, k].
+    In one thread's program an asynchronous atom reads `b` and `a` from regions of shared tiles, or
+    `a` from the thread's registers, and `c` is in the thread's registers.
     """
 
     name: str = attr()

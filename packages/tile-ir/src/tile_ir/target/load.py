@@ -42,7 +42,11 @@ def load_spec(source: str | os.PathLike[str]) -> TargetSpec:
 
 
 def _unreadable(path: Path, error: OSError) -> TileError:
-    return TileError("E0910", f"target description {path} cannot be read: {error.strerror}")
+    return TileError(
+        "E0910",
+        f"target description {path} cannot be read: {error.strerror}",
+        help="give the path of a readable YAML file; `extends: NAME` reads NAME.yaml beside it",
+    )
 
 
 @lru_cache(maxsize=64)
@@ -66,8 +70,12 @@ def _tree(path: Path, seen: tuple[Path, ...]) -> MappingNode:
         return node
     base = path.with_name(f"{bases[0].value}.yaml")
     if base in (*seen, path):
-        line = bases[0].start_mark.line + 1
-        raise TileError("E0913", "descriptions extend each other", Span(str(path), line))
+        raise TileError(
+            "E0913",
+            "descriptions extend each other",
+            Span(str(path), bases[0].start_mark.line + 1),
+            help=f"remove `extends` from one of {', '.join(p.name for p in (*seen, path))}",
+        )
     node.value = [(key, value) for key, value in node.value if key.value != "extends"]
     return merge(_tree(base, (*seen, path)), node)
 

@@ -36,7 +36,11 @@ class Operand:
 
     def __post_init__(self) -> None:
         if dtype(self.dtype).name != self.dtype:
-            raise TileError("E0913", f"{self.dtype!r} is not the canonical name of a type")
+            raise TileError(
+                "E0913",
+                f"{self.dtype!r} is not the canonical name of a type",
+                help=f"write {dtype(self.dtype).name}",
+            )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,9 +69,17 @@ class MatrixAtom:
 
     def __post_init__(self) -> None:
         if min(self.m, self.n, self.k, self.threads) < 1:
-            raise TileError("E0913", f"atom {self.name} has an extent below 1")
+            raise TileError(
+                "E0913",
+                f"atom {self.name} has an extent below 1",
+                help="give m, n, k and threads as numbers from 1 up",
+            )
         if self.n_step and self.n % self.n_step:
-            raise TileError("E0913", f"atom {self.name}: n is not a multiple of n_step")
+            raise TileError(
+                "E0913",
+                f"atom {self.name}: n is not a multiple of n_step",
+                help=f"give the largest n as a multiple of {self.n_step}, or leave n_step out",
+            )
 
     def widths(self) -> tuple[int, ...]:
         """Return the values of n for which the instruction exists, ascending."""
@@ -77,7 +89,12 @@ class MatrixAtom:
     def at_n(self, n: int) -> MatrixAtom:
         """Return the atom of width `n`. Raises `TileError` E0913 when there is none."""
         if n not in self.widths():
-            raise TileError("E0913", f"atom {self.name} does not exist at n = {n}")
+            widths = self.widths()
+            raise TileError(
+                "E0913",
+                f"atom {self.name} does not exist at n = {n}",
+                help=f"take n from {widths[0]} to {widths[-1]} in steps of {widths[0]}",
+            )
         return replace(self, n=n, n_step=0)
 
     def layout(self, operand: Literal["a", "b", "accumulator"]) -> str:
@@ -94,10 +111,19 @@ _TERM = re.compile(r"([mnk]|\d+)(?:([*/])([mnk]|\d+))?\Z")
 def _arithmetic(match: re.Match[str], extents: Mapping[str, int], atom: str) -> str:
     term = _TERM.match(match[1].replace(" ", ""))
     if term is None:
-        raise TileError("E0913", f"atom {atom}: {match[0]} is not x, x*y or x/y of m, n, k")
+        raise TileError(
+            "E0913",
+            f"atom {atom}: {match[0]} is not x, x*y or x/y of m, n, k",
+            help="write one number or extent, or two with * or / between: {n/8}",
+        )
     left, right = (extents.get(t) or int(t) if t else 1 for t in (term[1], term[3]))
     if term[2] == "/":
         if left % right:
-            raise TileError("E0913", f"atom {atom}: {match[0]} is not a whole number")
+            raise TileError(
+                "E0913",
+                f"atom {atom}: {match[0]} is not a whole number",
+                notes=(f"{left} / {right} leaves {left % right}",),
+                help=f"divide by a number that divides {left}",
+            )
         return str(left // right)
     return str(left * right)

@@ -73,6 +73,8 @@ class CopyEngine:
     """The contiguous extent of a box must be a multiple of this many bytes."""
     alignment: int = 1
     """Alignment in bytes of both addresses and of every stride."""
+    shared_alignment: int = 1
+    """Alignment in bytes of a box in shared memory, beyond that."""
     max_rank: int = 1
     max_box: int = 0
     """Largest extent of a box along one axis; 0: no limit."""

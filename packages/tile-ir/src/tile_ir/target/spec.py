@@ -94,7 +94,11 @@ class TargetSpec:
 
     def __post_init__(self) -> None:
         if self.warp_width < 1 or self.max_threads < self.warp_width:
-            raise TileError("E0913", "max_threads must be at least warp_width, and that at least 1")
+            raise TileError(
+                "E0913",
+                "max_threads must be at least warp_width, and that at least 1",
+                help=f"correct warp_width ({self.warp_width}) or max_threads ({self.max_threads})",
+            )
         for engine in self.copy.values():
             self._known_scope(engine.source, f"copy engine {engine.name}")
             self._known_scope(engine.destination, f"copy engine {engine.name}")

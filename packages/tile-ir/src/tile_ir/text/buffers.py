@@ -70,8 +70,8 @@ def _scope(q: ExprParser) -> str:
         raise q.error(
             "E0004",
             f"expected a memory scope, found `{scope}`",
+            suggestion(scope, SCOPES, f"scopes are {', '.join(SCOPES)}"),
             at,
-            suggestion(scope, SCOPES) or f"scopes are {', '.join(SCOPES)}",
         )
     return scope
 
@@ -97,7 +97,7 @@ def parse_layout_text(q: ExprParser) -> Layout:
         return parse_layout(text)
     except TileError as error:
         span = q.span(first, q.at - 1)
-        raise TileError("E0019", error.message, span, error.notes, error.help) from None
+        raise TileError("E0019", error.message, span, error.notes, help=error.help) from None
 
 
 _PROPERTIES: dict[str, Callable[[ExprParser], Any]] = {

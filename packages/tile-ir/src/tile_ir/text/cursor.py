@@ -93,7 +93,7 @@ class Cursor:
         negative = self.accept("-")
         text = self.texts[self.at]
         if self.kinds[self.at] != NUMBER or not text.isdecimal():
-            raise self.expected("a whole number")
+            raise self.expected("a whole number", "write it in decimal digits, without a type")
         self.at += 1
         return -int(text) if negative else int(text)
 
@@ -120,32 +120,35 @@ class Cursor:
         end = tokens.ends[first if last is None else max(first, last)]
         return tokens.source.span(tokens.starts[first], end)
 
-    def expected(self, what: str, new_line: bool = False) -> TileError:
+    def expected(self, what: str, fix: str = "", new_line: bool = False) -> TileError:
         """The error that something else stands where `what` must.
 
         A token that is missing at the end of a line is missed there, not at the start of the next
-        one; `new_line` says that `what` may start a line.
+        one; `new_line` says that `what` may start a line. `fix` says what to do where more than
+        writing `what` has to be said.
         """
         at = self.at
         text = self.texts[at]
         if text and at > 0 and self.tokens.fresh[at] and not new_line:
-            error = self.error("E0004", f"expected {what}, found the end of the line", at - 1)
+            message = f"expected {what}, found the end of the line"
             end = self.tokens.ends[at - 1]
             span = self.tokens.source.span(end, end + 1)
-            return TileError(error.code, error.message, span, error.notes, error.help)
+            return self._error("E0004", message, span, at - 1, fix or f"add {what} to the line")
         found = f"`{text}`" if text else "the end of the text"
-        return self.error("E0004", f"expected {what}, found {found}")
+        fix = fix or f"write {what} " + (f"before {found} or in its place" if text else "there")
+        return self.error("E0004", f"expected {what}, found {found}", fix)
 
-    def error(
-        self, code: str, message: str, at: int | None = None, help_: str | None = None
-    ) -> TileError:
+    def error(self, code: str, message: str, fix: str, at: int | None = None) -> TileError:
         """An error at token `at` (the next one by default)."""
         at = self.at if at is None else at
+        return self._error(code, message, self.span(at), at, fix)
+
+    def _error(self, code: str, message: str, span: Span, at: int, fix: str) -> TileError:
         source = self.tokens.source
         notes: tuple[str, ...] = ()
         if source.file == ANONYMOUS:
             notes = (f"in the line: {source.line_of(self.tokens.starts[at])}",)
-        return TileError(code, message, self.span(at), notes, help_)
+        return TileError(code, message, span, notes, help=fix)
 
     def placed(self, fn: Callable[[], str], at: int) -> str:
         """Call `fn`, placing its error at token `at`."""
@@ -155,9 +158,9 @@ class Cursor:
             raise error.at(self.span(at)) from None
 
 
-def suggestion(name: str, known: Iterable[str]) -> str | None:
-    """A help line with the known name most like `name`."""
+def suggestion(name: str, known: Iterable[str], otherwise: str) -> str:
+    """A help line with the known name most like `name`, or `otherwise`."""
     import difflib  # only for a user who is to be helped
 
     near = difflib.get_close_matches(name, known, 1)
-    return f"did you mean {near[0]}?" if near else None
+    return f"did you mean {near[0]}?" if near else otherwise

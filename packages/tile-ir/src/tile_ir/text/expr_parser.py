@@ -67,7 +67,7 @@ class ExprParser(Cursor):
             right = self.expr(own + 1)
             left = self._binary(op, left, right, at)
             if own == COMPARE and _BY_TOKEN.get(kinds[self.at], ("", 0))[1] == COMPARE:
-                raise self.error("E0004", "comparisons do not chain", help_="write a < b and b < c")
+                raise self.error("E0004", "comparisons do not chain", "write a < b and b < c")
 
     def _binary(self, op: str, a: Expr, b: Expr, at: int) -> Expr:
         if a.dtype is not b.dtype:
@@ -79,8 +79,8 @@ class ExprParser(Cursor):
         return self.error(
             "E0011",
             f"{what} needs operands of one type, not {a} and {b}",
-            at,
             f"convert one of them, as in {a}(...), or write a literal of its type, as in {one}",
+            at,
         )
 
     def _prefix(self, precedence: int) -> Expr:
@@ -104,7 +104,7 @@ class ExprParser(Cursor):
             a = self.expr(NOT)
             return Unary("not", a, _truth(a.dtype))
         if kind not in _PREFIX_OPS:
-            raise self.expected("an expression")
+            raise self.expected("an expression", "write a number, a name or an operation on them")
         self.at = at + 1
         if kind == "-" and self.kinds[at + 1] == NUMBER:
             self.at = at + 2
@@ -134,13 +134,14 @@ class ExprParser(Cursor):
         if found is None:
             raise self.unknown(name, at)
         raise self.error(
-            "E0018", f"{name} is a buffer, not a scalar", at, f"read an element: {name}[...]"
+            "E0018", f"{name} is a buffer, not a scalar", f"read an element: {name}[...]", at
         )
 
     def unknown(self, name: str, at: int) -> TileError:
         """The error that `name` means nothing here."""
-        help_ = suggestion(name, self.symbols.names())
-        return self.error("E0006", f"{name} is not declared here", at, help_)
+        declare = "make it a parameter or a dimension, or bind it by a statement before this one"
+        fix = suggestion(name, self.symbols.names(), declare)
+        return self.error("E0006", f"{name} is not declared here", fix, at)
 
     def declared(self, name: str, at: int) -> Buffer:
         """The buffer of that name.
@@ -153,7 +154,8 @@ class ExprParser(Cursor):
             return found
         if found is None:
             raise self.unknown(name, at)
-        raise self.error("E0018", f"{name} is a scalar, not a buffer", at)
+        fix = "read it without brackets, or name a buffer"
+        raise self.error("E0018", f"{name} is a scalar, not a buffer", fix, at)
 
     def _load(self, name: str, at: int) -> Expr:
         buffer = self.declared(name, at)
@@ -171,7 +173,7 @@ class ExprParser(Cursor):
         """
         if given != len(buffer.shape):
             message = f"{buffer.name} has {buffer.rank} axes but is indexed with {given}"
-            raise self.error("E0013", message, at)
+            raise self.error("E0013", message, f"give {buffer.rank}: one for each axis", at)
 
     def indices(self) -> tuple[Expr, ...]:
         """`[expr, ...]`."""
@@ -261,8 +263,9 @@ class ExprParser(Cursor):
             return Call(name, args, _result(row.result, common))
         t = find_type(name)
         if t is None:
-            known = [*FUNCTIONS, *_FORMS]
-            raise self.error("E0008", f"there is no function {name}", at, suggestion(name, known))
+            fix = "call a type to convert, an operator such as min, or one of tile_ir.functions"
+            fix = suggestion(name, [*FUNCTIONS, *_FORMS], fix)
+            raise self.error("E0008", f"there is no function {name}", fix, at)
         (a,) = self._arguments(name, 1, at)
         return Cast(a, t)
 
@@ -274,7 +277,8 @@ class ExprParser(Cursor):
             while self.accept(","):
                 out.append(self.expr())
         if len(out) != count:
-            raise self.error("E0009", f"{name} takes {count} arguments, not {len(out)}", at)
+            fix = f"{name}({', '.join('abcdef'[:count])}) is its form"
+            raise self.error("E0009", f"{name} takes {count} arguments, not {len(out)}", fix, at)
         self.take(")")
         return tuple(out)
 

@@ -113,4 +113,5 @@ def _unexpected(source: Source, at: int) -> TileError:
             span,
             help='close it with ", and write a line break as \\n',
         )
-    return TileError("E0003", f"unexpected character {character!r}", span)
+    fix = "remove it; a name with such characters is written as a string in quotes"
+    return TileError("E0003", f"unexpected character {character!r}", span, help=fix)

@@ -106,7 +106,8 @@ def parse_number(text: str, negative: bool) -> tuple[Scalar, DType]:
         return _integer(-value if negative else value, named or i32)
     t = named or f32
     if not t.is_float:
-        raise TileError("E0010", f"{digits} is no value of {t}")
+        fix = "write true or false" if t.is_bool else "write a whole number, or name a float type"
+        raise TileError("E0010", f"{digits} is no value of {t}", help=fix)
     number = _float(digits)
     number = -number if negative and not math.isnan(number) else number
     # A conversion would replace the bits of a NaN.
@@ -133,9 +134,17 @@ def _integer(value: int, t: DType) -> tuple[int, DType]:
             "E0010",
             f"{value} does not fit in {t}",
             notes=(f"{t} holds {t.min_value} to {t.max_value}",),
-            help=f"name a wider type, as in {value}:i64" if t is i32 else None,
+            help=_wider(value, t),
         )
     return value, t
+
+
+def _wider(value: int, t: DType) -> str:
+    types = (dtype(name).with_lanes(t.lanes) for name in ("i32", "i64", "u64"))
+    wide = next((w for w in types if w.min_value <= value <= w.max_value), None)
+    if wide is None:
+        return "no integer type holds it: write a float, with a point"
+    return f"name a wider type, as in {value}:{wide}"
 
 
 def named_type(name: str) -> DType:

@@ -75,7 +75,8 @@ class Parser(ExprParser):
         if self.kinds[at] == ";":
             self.at += 1
         elif self.kinds[at] != "}" and not self.tokens.fresh[at]:
-            raise self.expected("the end of the statement")
+            fix = "start the next statement on a line of its own, or put `;` between the two"
+            raise self.expected("the end of the statement", fix)
 
     def stmt(self) -> Stmt:
         """One statement."""
@@ -102,12 +103,14 @@ class Parser(ExprParser):
         op = OPS.get(name)
         if op is None or self.kinds[self.at] != IDENT:
             if self.kinds[self.at] != IDENT:
-                raise self.expected("a statement", new_line=True)
-            help_ = suggestion(name, OPS)
-            raise self.error("E0005", f"there is no statement {name}", help_=help_)
+                fix = "" if name else "close every body that is open with `}`"
+                raise self.expected("a statement", fix, new_line=True)
+            fix = "start it with the name of an op; import the distribution that defines this one"
+            raise self.error("E0005", f"there is no statement {name}", suggestion(name, OPS, fix))
         if op.since > self.version:
             since = f"{op.since[0]}.{op.since[1]}"
-            raise self.error("E0017", f"{name} exists since version {since}, the text is older")
+            message = f"{name} exists since version {since}, the text is older"
+            raise self.error("E0017", message, f"raise the version line to {since}")
         return op
 
     def _part(self, part: Part, values: dict[str, Any]) -> None:
@@ -153,7 +156,8 @@ class Parser(ExprParser):
             more = self.accept(",")
         missing = [n for n, f in fields.items() if _required(f) and n not in values]
         if missing:
-            raise self.error("E0014", f"{op.name} needs {' and '.join(missing)}", first)
+            fix = f"add {', '.join(f'{n} = ...' for n in missing)} to the statement"
+            raise self.error("E0014", f"{op.name} needs {' and '.join(missing)}", fix, first)
 
     def _is_attribute(self, fields: dict[str, Field]) -> bool:
         """Whether the next token may start the attribute list (`nan` is a word only there)."""
@@ -165,9 +169,9 @@ class Parser(ExprParser):
         self, op: OpDef, name: str, problem: str, fields: dict[str, Field], at: int
     ) -> TileError:
         if problem == "twice":
-            return self.error("E0012", f"{name} is given twice", at)
-        help_ = suggestion(name, fields) or f"{op.name} takes {', '.join(fields)}"
-        return self.error("E0012", f"{op.name} has no attribute {name}", at, help_)
+            return self.error("E0012", f"{name} is given twice", "keep the one that is meant", at)
+        fix = suggestion(name, fields, f"{op.name} takes {', '.join(fields)}")
+        return self.error("E0012", f"{op.name} has no attribute {name}", fix, at)
 
     def _attribute(self, field: Field) -> Any:
         if not self.accept("="):
@@ -210,7 +214,7 @@ class Parser(ExprParser):
         """`func @name(params) clauses { body }`."""
         first = self.at
         if self.texts[first] != "func":
-            raise self.expected("`func`", new_line=True)
+            raise self.expected("`func`", "begin with `func @name(...) {`", new_line=True)
         self.at = first + 1
         self.take("@")
         name = self.name("the name of the function")
@@ -261,7 +265,8 @@ class Parser(ExprParser):
                 continue
             read = _CLAUSES.get(name)
             if read is None or name in found:
-                raise self.expected("dims, results, numerics, stage or `{`")
+                fix = "write each clause once, then the body in braces"
+                raise self.expected("dims, results, numerics, stage or `{`", fix)
             self.at += 1
             found[name] = read(self)
         return found
@@ -281,7 +286,8 @@ class Parser(ExprParser):
         found = next((s for s in Stage if s.value == text), None)
         if found is None:
             stages = ", ".join(s.value for s in Stage)
-            raise self.error("E0004", f"expected a stage, found `{text}`", at, f"one of {stages}")
+            message = f"expected a stage, found `{text}`"
+            raise self.error("E0004", message, f"write one of {stages}", at)
         return found
 
     def _param(self) -> Param:
@@ -334,9 +340,11 @@ def _guarded(q: Parser, read: Callable[[], Any]) -> Any:
     try:
         value = read()
     except RecursionError:
-        raise q.error("E0015", "this is nested too deeply") from None
+        fix = "bind parts of it to names with `let` statements before"
+        raise q.error("E0015", "this is nested too deeply", fix) from None
     if q.kinds[q.at] != END:
-        raise q.expected("the end of the text", new_line=True)
+        fix = "remove what follows, or parse it as a text of its own"
+        raise q.expected("the end of the text", fix, new_line=True)
     return value
 
 
@@ -351,8 +359,8 @@ def parse_module(text: str, file: str | None = None) -> Module:
         raise q.error(
             "E0001",
             "the text does not start with a version line",
-            0,
             f"start it with `tile.ir {SCHEMA_VERSION[0]}.{SCHEMA_VERSION[1]} tile`",
+            0,
         )
 
     def read() -> Module:

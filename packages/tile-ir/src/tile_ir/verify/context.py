@@ -14,7 +14,7 @@ from tile_ir.verify.report import Report, shown
 
 if TYPE_CHECKING:
     from tile_ir.core import Region
-    from tile_ir.ops import Channel
+    from tile_ir.ops import Barriers, Channel
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,6 +43,7 @@ class Context:
         self.buffers: dict[str, Buffer] = {}
         """Every buffer declared so far, in scope or not: names are unique within a function."""
         self.channels: dict[str, Channel] = {}
+        self.barriers: dict[str, Barriers] = {}
         self.engines: set[str] = set()
         self.tokens: set[str] = set()
         self._parts: dict[Expr, tuple[tuple[Var, ...], tuple[Load, ...]]] = {}

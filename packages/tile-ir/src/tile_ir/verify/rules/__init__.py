@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from tile_ir.verify.rules import compute, control, memory, schedule
+from tile_ir.verify.rules import compute, control, hardware, memory, schedule
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -17,6 +17,7 @@ RULES: dict[type[Stmt], Callable[[Any, Context], None]] = {
     **compute.RULES,
     **control.RULES,
     **schedule.RULES,
+    **hardware.RULES,
 }
 """Statement class -> rule(statement, context). Operands and bodies are judged by the walk."""
 

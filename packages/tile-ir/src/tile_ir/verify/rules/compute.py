@@ -5,7 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from tile_ir import ops
+from tile_ir.build import const
 from tile_ir.core import Stage
+from tile_ir.expr import Const
 from tile_ir.ops.compute import GEMM_POLICIES, REDUCE_KINDS, SCAN_KINDS
 from tile_ir.verify.extents import Extents, differ, extents, is_unit, listed, unlike
 
@@ -100,6 +102,9 @@ def _reduce(s: ops.Reduce, cx: Context) -> None:
         cx.report("E0423", f"{s.src.buffer} has {len(src)} axes, none is number {s.dim}")
         return
     dim = s.dim % len(src)
+    if s.parts:
+        _parts(s, src, dst, dim, cx)
+        return
     rest = (*src[:dim], *src[dim + 1 :])
     kept = (*src[:dim], None, *src[dim + 1 :])
     drops = not unlike(rest, dst)
@@ -116,6 +121,20 @@ def _reduce(s: ops.Reduce, cx: Context) -> None:
     buffer = cx.symbols.buffer(s.src.buffer)
     if s.kind in ("and", "or", "xor") and buffer is not None and buffer.dtype.is_float:
         cx.report("E0423", f"{s.kind} of {buffer.dtype} in {buffer.name}", "it works on integers")
+
+
+def _parts(s: ops.Reduce, src: Extents, dst: Extents, dim: int, cx: Context) -> None:
+    """A reduction that leaves an axis of parts."""
+    size = src[dim]
+    divides = len(s.parts) == _MATRIX and min(s.parts) > 0
+    if divides and isinstance(size, Const):
+        divides = int(size.value) % (s.parts[0] * s.parts[1]) == 0
+    if not divides:
+        cx.report("E0423", f"axis {dim} of {s.src.buffer}{listed(src)} has no parts {s.parts}")
+        return
+    kept = (*src[:dim], const(s.parts[0]), *src[dim + 1 :])
+    if unlike(kept, dst):
+        cx.report("E0423", f"{s.dst.buffer}{listed(dst)} is not {listed(kept)}")
 
 
 def _scan(s: ops.Scan, cx: Context) -> None:

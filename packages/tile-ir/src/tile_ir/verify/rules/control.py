@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from tile_ir import ops
 from tile_ir.expr import Const
 from tile_ir.opdef import opdef
-from tile_ir.ops.control import CLAIMS, LOOP_KINDS
+from tile_ir.ops.control import CLAIMS, DEALS, LOOP_KINDS
 from tile_ir.rewrite import walk
 
 if TYPE_CHECKING:
@@ -59,6 +59,7 @@ def _box(vars_: tuple[Var, ...], extents: tuple[Expr, ...], cx: Context) -> None
 def _tiles(s: ops.Tiles, cx: Context) -> None:
     _box(s.vars, s.extents, cx)
     cx.choice(s.claim, CLAIMS, "the claim")
+    cx.choice(s.deal, DEALS, "the deal")
 
 
 def _parallel(s: ops.Parallel, cx: Context) -> None:

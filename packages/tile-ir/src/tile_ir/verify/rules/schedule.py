@@ -5,13 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from tile_ir import ops
-from tile_ir.expr import Const
 from tile_ir.opdef import opdef
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from tile_ir.expr import Expr
     from tile_ir.opdef import Stmt
     from tile_ir.ops import End
     from tile_ir.verify.context import Context
@@ -19,7 +17,6 @@ if TYPE_CHECKING:
 END_KINDS = ("role", "engine")
 CHANNEL_SCOPES = ("group", "block", "cluster")
 SYNC_SCOPES = ("group", "role", "block", "cluster")
-_MATRIX_ELEMENT_BITS = 16
 _ASYNCHRONOUS = (ops.Copy, ops.Gemm, ops.Atom, ops.AtomicTile, ops.Fill)
 
 
@@ -81,26 +78,8 @@ def _settle_count(s: ops.SettleCount, cx: Context) -> None:
 
 def _sync(s: ops.Sync, cx: Context) -> None:
     cx.choice(s.scope, SYNC_SCOPES, "the scope of the barrier")
-
-
-def _matrix_load(s: ops.MatrixLoad, cx: Context) -> None:
-    row, dst = (cx.buffer(r.buffer) for r in (s.row, s.dst))
-    if row is None or dst is None:
-        return
-    if (row.scope, dst.scope) != ("shared", "local") or row.dtype is not dst.dtype:
-        cx.report("E0465", f"matrices go from shared {row.dtype} to local {row.dtype} elements")
-    if row.dtype.storage_bits != _MATRIX_ELEMENT_BITS:
-        cx.report("E0465", f"the matrices of matrix_load have 16-bit elements, not {row.dtype}")
-    *outer, last = s.row.ranges
-    *_, taken = s.dst.ranges
-    if not (all(_is(r.extent, (1,)) for r in outer) and _is(last.extent, (8,))):
-        cx.report("E0465", "a row of matrix_load is 8 elements along the last axis")
-    if not _is(taken.extent, (2, 4, 8)):
-        cx.report("E0465", "matrix_load gives 2 elements for each of 1, 2 or 4 matrices")
-
-
-def _is(extent: Expr, values: tuple[int, ...]) -> bool:
-    return isinstance(extent, Const) and extent.value in values
+    if s.id < 0 or s.threads < 0:
+        cx.report("E0465", f"barrier number {s.id} of {s.threads} threads")
 
 
 RULES: dict[type[Stmt], Callable[[Any, Context], None]] = {
@@ -109,6 +88,5 @@ RULES: dict[type[Stmt], Callable[[Any, Context], None]] = {
     ops.Issue: _issue,
     ops.Settle: _settle,
     ops.SettleCount: _settle_count,
-    ops.MatrixLoad: _matrix_load,
     ops.Sync: _sync,
 }
