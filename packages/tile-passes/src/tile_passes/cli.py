@@ -21,7 +21,7 @@ from tile_passes.pipeline import Pipeline, Step, parse_pipeline
 from tile_passes.registry import known_passes
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
 GENERIC = TargetSpec(name="generic", arch="generic", family="gpu")
 """What passes see when no target is named: nothing but threads and memory."""
@@ -49,9 +49,16 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def optimize(
-    text: str, pipeline: str, target: str | None = None, *, file: str = "<tile-ir>"
+    text: str,
+    pipeline: str,
+    target: str | None = None,
+    *,
+    file: str = "<tile-ir>",
+    pins: Mapping[str, object] | None = None,
 ) -> str:
     """Parse IR text, run a pipeline over every function, and print the result.
+
+    `pins` holds decisions of the Plan by their keys.
 
     Raises:
         TileError: the text or the pipeline is malformed, or a pass refuses the program.
@@ -59,7 +66,7 @@ def optimize(
     passes = parse_pipeline(pipeline, known_passes())
     module = parse_module(text, file=file)
     check(module)
-    cx = PassContext(target=_target(target))
+    cx = PassContext(target=_target(target), pins=pins or {})
     made = (run_pipeline(passes, State(function=fn), cx).state.function for fn in module.functions)
     return print_module(Module(functions=tuple(made)))
 

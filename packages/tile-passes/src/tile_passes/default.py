@@ -18,24 +18,41 @@ LEGALIZE = (
 )
 """The legalize phase, in order."""
 
+LEGALIZE_DEVICE = (
+    "skip-rescale",
+    "init-gemm",  # again: nothing may stand before the product in a first trip now
+    "skip-masks",  # after simplify: a mask that the facts decide is gone
+)
+"""What a target with thread blocks adds to the legalize phase."""
+
 PLAN = (
-    "plan-tiles",
     "plan-roles",  # engines and atoms first: what is asynchronous decides everything else
+    "plan-tiles",
     "plan-pipeline",
     "plan-layout",
+    "plan-homes",
+    "plan-stores",  # worth it or not: the layout of a result says how scattered it lies
+    "plan-crossing",
     "plan-memory",  # after the depths of channels are known
+    "plan-registers",  # what layouts put into each thread decides how registers are split
     "pins",  # last: by now every key that a pin can name has been decided
 )
 """The plan phase of a target with thread blocks, in order."""
 
 EXPAND = (
-    "apply-layouts",  # first: the plan's names are those of the program as the user wrote it
+    "keep-operands",  # these two first: names are those of the program as the user wrote it
+    "apply-layouts",
+    "partial-sums",  # after layouts, which say what each thread has; before loops are taken apart
     "expand-pipeline",
     "simplify",  # trip counts that are proved to suffice leave no branch around a pipeline
     "insert-settles",
     "simplify",
     "warp-specialize",
     "expand-tiles",
+    "form-clusters",
+    "interleave-stores",
+    "cross-tiles",
+    "simplify",
     "insert-conversions",
     "allocate-shared",
     "insert-syncs",  # after offsets, which say what shares bytes
@@ -59,5 +76,6 @@ def device_pipeline() -> Pipeline:
     """
     again = replace(builtin("simplify"), phase="expand")
     expand = (again if name == "simplify" else builtin(name) for name in EXPAND)
-    steps = (*default_pipeline().steps, *(Step(builtin(n)) for n in PLAN), *map(Step, expand))
+    before = (Step(builtin(name)) for name in (*LEGALIZE_DEVICE, *PLAN))
+    steps = (*default_pipeline().steps, *before, *map(Step, expand))
     return Pipeline(steps)

@@ -106,7 +106,11 @@ def parse_pipeline(text: str, passes: dict[str, Pass]) -> Pipeline:
         while at < len(body):
             found = _STEP.match(body, at)
             if not found:
-                raise TileError("E0601", f"not a pipeline: '{body[at:].strip()}'")
+                raise TileError(
+                    "E0601",
+                    f"not a pipeline: '{body[at:].strip()}'",
+                    help="write names with commas between, options in braces: `a, b{key=value}`",
+                )
             if found[1] not in passes:
                 raise TileError(
                     "E0602",

@@ -3,6 +3,7 @@ asks to run."""
 
 from __future__ import annotations
 
+from difflib import get_close_matches
 from functools import cache
 
 from tile_ir.diag import TileError
@@ -15,6 +16,8 @@ BUILTIN: dict[str, str] = {
     "init-gemm": "tile_passes.legalize.init_gemm:PASS",
     "mask-init": "tile_passes.legalize.mask_init:PASS",
     "reciprocal": "tile_passes.legalize.reciprocal:PASS",
+    "skip-rescale": "tile_passes.legalize.skip_rescale:PASS",
+    "skip-masks": "tile_passes.legalize.skip_masks:PASS",
     "simplify": "tile_passes.legalize.simplify:PASS",
     "dead-buffers": "tile_passes.cleanup.dead_buffers:PASS",
     "plan-tiles": "tile_passes.plan.plan_tiles:PASS",
@@ -22,13 +25,22 @@ BUILTIN: dict[str, str] = {
     "plan-roles": "tile_passes.plan.plan_roles:PASS",
     "plan-pipeline": "tile_passes.plan.plan_pipeline:PASS",
     "plan-layout": "tile_passes.plan.plan_layout:PASS",
+    "plan-homes": "tile_passes.plan.plan_homes:PASS",
+    "plan-stores": "tile_passes.plan.plan_stores:PASS",
+    "plan-crossing": "tile_passes.plan.plan_crossing:PASS",
+    "plan-registers": "tile_passes.plan.plan_registers:PASS",
     "plan-memory": "tile_passes.plan.plan_memory:PASS",
     "pins": "tile_passes.plan.pins:PASS",
+    "keep-operands": "tile_passes.expand.keep_operands:PASS",
     "apply-layouts": "tile_passes.expand.apply_layouts:PASS",
+    "partial-sums": "tile_passes.expand.partial_sums:PASS",
     "expand-pipeline": "tile_passes.expand.expand_pipeline:PASS",
     "insert-settles": "tile_passes.expand.insert_settles:PASS",
     "warp-specialize": "tile_passes.expand.warp_specialize:PASS",
     "expand-tiles": "tile_passes.expand.expand_tiles:PASS",
+    "form-clusters": "tile_passes.expand.form_clusters:PASS",
+    "interleave-stores": "tile_passes.expand.interleave_stores:PASS",
+    "cross-tiles": "tile_passes.expand.cross_tiles:PASS",
     "insert-conversions": "tile_passes.expand.insert_conversions:PASS",
     "allocate-shared": "tile_passes.expand.allocate_shared:PASS",
     "insert-syncs": "tile_passes.expand.insert_syncs:PASS",
@@ -45,8 +57,12 @@ def builtin(name: str) -> Pass:
         TileError: E0602 when there is none.
     """
     if name not in BUILTIN:
+        near = get_close_matches(name, BUILTIN, n=1)
         raise TileError(
-            "E0602", f"no pass named '{name}'", notes=(f"known: {', '.join(sorted(BUILTIN))}",)
+            "E0602",
+            f"no pass named '{name}'",
+            notes=(f"known: {', '.join(sorted(BUILTIN))}",),
+            help=f"did you mean {near[0]}?" if near else "name one of the known passes",
         )
     found: Pass = resolve(BUILTIN[name])
     return found

@@ -34,7 +34,8 @@ def test_generated_pipelines_are_proved(programs: Any, name: str, stages: int, a
 
 @pytest.mark.parametrize("arch", ARCHS)
 def test_nested_pipelines_are_proved(programs: Any, arch: str) -> None:
-    (found,) = verdicts(programs.planned(programs.tile("nested", stages=2), arch).after)
+    pins = {"nested.tiles.claim": "hardware"}  # a third loop around them is beyond the budget
+    (found,) = verdicts(programs.planned(programs.tile("nested", stages=2), arch, pins).after)
     assert found.kind == "proved", found.reason
 
 
@@ -87,7 +88,8 @@ FAULTS = {
 
 def planted(programs: Any, fault: str) -> str:
     arch, name, old, new, _ = FAULTS[fault]
-    text = programs.planned(programs.tile(name), arch).text
+    pins = {"matmul.copy:C.interleave": ()} if (arch, name) == ("async", "gemm") else {}
+    text = programs.planned(programs.tile(name), arch, pins).text
     if fault == "depth off by one":
         text = text.replace("ring(3)", "ring(2)")
     assert old in text, text

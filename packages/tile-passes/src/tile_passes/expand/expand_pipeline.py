@@ -67,8 +67,10 @@ from tile_passes.analysis.dependence import touches
 from tile_passes.base import Pass
 from tile_passes.expand.instances import Carried, Expansion, Item
 from tile_passes.expand.slots import with_slots
+from tile_passes.expand.stores import last_settles, stage_of, store, store_channel
 from tile_passes.plan.channels import Ring, rings
 from tile_passes.plan.keys import loop_key
+from tile_passes.plan.outlets import outlets
 from tile_passes.plan.plan_pipeline import is_asynchronous
 from tile_passes.plan.plan_roles import ROLES_APART, ROLES_ONE
 from tile_passes.plan.survey import free_scalars, survey, threads_of
@@ -97,6 +99,7 @@ class _Kernel:
         self.apart = plan.value(f"{kernel.name}.roles", ROLES_ONE) == ROLES_APART
         self.depths = {r.name: self._depth(r) for r in self.rings}
         self.carrier = {n: r for r in self.rings for n in r.buffers}
+        self.outlets = outlets(self.found, kernel.name, plan)
         self.allocs: dict[str, Alloc] = {}
 
     def _depth(self, ring: Ring) -> int:
@@ -108,7 +111,11 @@ class _Kernel:
         """The tile body with declarations first."""
         made = self.body(body, ())
         allocs = [self._slotted(a) for a in self.allocs.values()]
-        return (*allocs, *map(self._channel, self.rings), *made)
+        warps = self._warps()
+        out = [store_channel(o, warps) for o in self.outlets]
+        stages = [stage_of(o) for o in self.outlets if o.staged]
+        left = last_settles(self.outlets)
+        return (*allocs, *stages, *map(self._channel, self.rings), *out, *made, *left)
 
     def _slotted(self, alloc: Alloc) -> Alloc:
         ring = self.carrier.get(alloc.buffer.name)
@@ -119,16 +126,18 @@ class _Kernel:
 
     def _channel(self, ring: Ring) -> Channel:
         engine = self.cx.target.copy[ring.engine]
-        warps = max(1, threads_of(self.kernel.threads) // self.cx.target.warp_width)
         return Channel(
             name=ring.name,
             depth=self.depths[ring.name],
             carries=ring.buffers,
             producer=End("engine", ring.engine),
-            consumer=End("role", "compute", warps),
+            consumer=End("role", "compute", self._warps()),
             bytes=ring.bytes if engine.completion == "barrier" else 0,
             span=ring.fills[0].stmt.span,
         )
+
+    def _warps(self) -> int:
+        return max(1, threads_of(self.kernel.threads) // self.cx.target.warp_width)
 
     # -- bodies in program order
 
@@ -138,13 +147,19 @@ class _Kernel:
         starts = {r.fills[0].path[-1]: r for r in mine}
         filling = {f.path[-1] for r in mine for f in r.fills}
         slots = {n: Slot(r.name) for r in mine for n in r.buffers}
+        leaving = {o.drain.path[-1]: o for o in self.outlets if o.drain.path[:-1] == at}
+        slots |= {o.buffer.name: Slot(o.channel) for o in leaving.values() if not o.staged}
         out: list[Stmt] = []
         for i, stmt in enumerate(body):
+            begun = (o for o in leaving.values() if o.drain.first == i and not o.staged)
+            out.extend(Acquire(channel=o.channel, span=stmt.span) for o in begun)
             if i in filling:
                 out += self.fill(starts[i]) if i in starts else ()
                 continue
             out += [Wait(channel=r.name, span=stmt.span) for r in mine if r.fills[0].first == i]
-            out += with_slots(self.stmt(stmt, (*at, i)), slots)
+            outlet = leaving.get(i)
+            made = self.stmt(stmt, (*at, i)) if outlet is None else store(outlet)
+            out += with_slots(made, slots)
             out += [Release(channel=r.name, span=stmt.span) for r in mine if r.fills[0].last == i]
         return tuple(out)
 

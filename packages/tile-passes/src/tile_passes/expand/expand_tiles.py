@@ -22,7 +22,7 @@ tile, so a producer is a tile ahead as soon as slots are free. The grid is what 
           kernel @f threads = (256), blocks = min(4, device_workers()) {
             alloc s: shared f32[16, 64]
             channel s_ring: ring(1) carries (s) from engine box_load to role compute arrivals 4 bytes = 4096
-            role producer warps = 4, elect = 1, registers = 40 {
+            role producer warps = 4, elect = 1 {
               tiles (bx) in (4) claim = static {
                 for k in (0, 1, 1) serial {
                   acquire s_ring
@@ -51,12 +51,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tile_ir import build as b
-from tile_ir.ops import Alloc, Channel, Kernel, Role, Tiles
+from tile_ir.ops import Alloc, Channel, Kernel, Role, SettleCount, Tiles
 from tile_ir.rewrite import map_stmts, replace, with_body
 from tile_passes.base import Pass
+from tile_passes.expand.rasters import rastered
 from tile_passes.plan.plan_tiles import HARDWARE, STATIC
 
 if TYPE_CHECKING:
+    from collections.abc import Collection
+
     from tile_ir.core import Function
     from tile_ir.expr import Expr
     from tile_ir.opdef import Body, Stmt
@@ -72,14 +75,26 @@ def blocks_of(tiles: Tiles) -> Expr:
     return b.minimum(count, b.call("device_workers"))
 
 
-def _static(tiles: Tiles) -> Body:
+Order = tuple[str, int, "Collection[str]", "Collection[str]"]
+"""Raster, panel, the axes walked from their ends, and those that move slowest."""
+
+
+def _static(tiles: Tiles, order: Order) -> Body:
     """Declarations, then the tile loop in each role; without roles the loop itself."""
     joint = tuple(s for s in tiles.body if _is_joint(s))
     rest = tuple(s for s in tiles.body if not _is_joint(s))
     roles = [s for s in rest if isinstance(s, Role)]
     if not roles:
-        return (*joint, replace(tiles, body=rest))
-    return (*joint, *(replace(r, body=(replace(tiles, body=r.body),)) for r in roles))
+        return (*joint, *_around(tiles, order, rest))
+    return (*joint, *(replace(r, body=_around(tiles, order, r.body)) for r in roles))
+
+
+def _around(tiles: Tiles, order: Order, body: Body) -> Body:
+    """The tile loop over a body, less the waits that are for the end of the block."""
+    count = sum(1 for s in body if isinstance(s, SettleCount))
+    inner, last = body[: len(body) - count], body[len(body) - count :]
+    assert all(isinstance(s, SettleCount) for s in last)
+    return (rastered(replace(tiles, body=inner), *order), *last)
 
 
 def _is_joint(stmt: Stmt) -> bool:
@@ -103,12 +118,17 @@ def expand_tiles(fn: Function, cx: PassContext, plan: Plan) -> Function:
             claim = str(plan.value(f"{base}.claim", HARDWARE))
             raster = str(plan.value(f"{base}.raster", s.raster))
             panel = int(plan.value(f"{base}.panel", s.panel))  # type: ignore[arg-type]  # a number
-            made = replace(s, claim=claim, raster=raster, panel=panel)
+            down = plan.value(f"{base}.descending", ())
+            assert isinstance(down, tuple)
+            last = plan.value(f"{base}.slowest", ())
+            assert isinstance(last, tuple)
+            order = (raster, panel, tuple(map(str, down)), tuple(map(str, last)))
             if claim == STATIC:
                 blocks = blocks if blocks is not None else blocks_of(s)
-                body += _static(made)
+                deal = str(plan.value(f"{base}.deal", s.deal))
+                body += _static(replace(s, claim=claim, deal=deal), order)
             else:
-                body.append(made)
+                body.append(rastered(replace(s, claim=claim), *order))
         return replace(stmt, blocks=blocks, body=tuple(body))
 
     return with_body(fn, map_stmts(fn.body, kernel))

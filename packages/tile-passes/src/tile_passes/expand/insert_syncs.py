@@ -42,6 +42,7 @@ from typing import TYPE_CHECKING
 
 from tile_ir.opdef import Access, bodies
 from tile_ir.ops import (
+    Acquire,
     Alloc,
     Channel,
     Fence,
@@ -91,7 +92,13 @@ class _Syncs:
     def __init__(self, fn: Function, fences: bool) -> None:
         buffers = declared(fn)
         self.fences = fences
-        carried = {n for s in walk(fn.body) if isinstance(s, Channel) for n in s.carries}
+        channels = [s for s in walk(fn.body) if isinstance(s, Channel)]
+        self.emptied = {c.name: c.carries for c in channels if c.consumer.kind == "engine"}
+        """What threads put before an engine, by channel."""
+        apart = (c.carries for c in channels if c.name in self.emptied and c.producer.per_group)
+        self.apart = frozenset(n for carries in apart for n in carries)
+        """What each group of warps has rows of its own of."""
+        carried = {n for c in channels if c.name not in self.emptied for n in c.carries}
         self.homes = _homes(fn, buffers)
         self.shared = {n for n, b in buffers.items() if b.scope == "shared"} - carried
         self.scope = "block"
@@ -112,6 +119,10 @@ class _Syncs:
         if isinstance(stmt, Fence):
             out.append(stmt)
             return Dirty(dirty.reads, dirty.writes)
+        if isinstance(stmt, Acquire) and stmt.channel in self.emptied:
+            out.append(stmt)  # it is a barrier for the slot: whoever waited, all may write
+            freed = {self.homes.get(n, n) for n in self.emptied[stmt.channel]}
+            return Dirty(dirty.reads - freed, dirty.writes - freed, dirty.unfenced)
         if bodies(stmt) and not isinstance(stmt, (Parallel, Issue)):
             return self.nested(stmt, dirty, out)
         reads, writes = self.touched(stmt)
@@ -136,6 +147,10 @@ class _Syncs:
         if fence:
             out.append(Fence(before=GENERIC, after=ASYNC, span=stmt.span))
             dirty = Dirty(dirty.reads, dirty.writes)
+        if (clash or fence) and reads | writes <= self.apart and self.scope == "role":
+            out.append(Sync(scope="group", span=stmt.span))
+            done = reads | writes
+            return Dirty(dirty.reads - done, dirty.writes - done, dirty.unfenced)
         if clash or fence:
             out.append(Sync(scope=self.scope, span=stmt.span))
             return Dirty(unfenced=dirty.unfenced)

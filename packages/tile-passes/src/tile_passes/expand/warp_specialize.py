@@ -24,7 +24,7 @@ checked.
             tiles (bx) in (1) {
               alloc s: shared f32[16, 64] slots 2
               channel s_ring: ring(2) carries (s) from engine box_load to role compute arrivals 4 bytes = 4096
-              role producer warps = 4, elect = 1, registers = 40 {
+              role producer warps = 4, elect = 1 {
                 for k in (0, 4, 1) serial {
                   acquire s_ring
                   issue box_load onto = s_ring {
@@ -66,7 +66,8 @@ from tile_ir.ops import (
 )
 from tile_ir.rewrite import map_bodies, map_stmts, replace, stmt_exprs, walk, with_body
 from tile_passes.base import Pass
-from tile_passes.plan.plan_roles import ROLES_APART, ROLES_ONE
+from tile_passes.plan.plan_registers import NOT_MOVED
+from tile_passes.plan.plan_roles import ROLES_APART, ROLES_ONE, service_warps
 from tile_passes.plan.survey import threads_of
 
 if TYPE_CHECKING:
@@ -138,22 +139,16 @@ def _pruned(body: Body) -> Body:
     return map_stmts(body, empty)
 
 
-def service_warps(spec: TargetSpec) -> int:
-    """Warps of a role of one thread: a whole group where registers move between groups, else
-    one.
-    """
-    registers = spec.registers
-    return spec.group_warps if registers is not None and registers.movable else 1
-
-
-def _specialized(kernel: Kernel, spec: TargetSpec) -> Kernel:
+def _specialized(kernel: Kernel, spec: TargetSpec, plan: Plan) -> Kernel:
     channels = [s for s in walk(kernel.body) if isinstance(s, Channel)]
     elected = frozenset(
         c.name for c in channels if c.producer.kind == "engine" and spec.copy[c.producer.name].elect
     )
     warps = max(1, threads_of(kernel.threads) // spec.warp_width)
     service = service_warps(spec)
-    registers = spec.registers.service if spec.registers is not None else 0
+    shares = plan.value(f"{kernel.name}.registers", NOT_MOVED)
+    assert isinstance(shares, tuple)
+    left, most = (int(n) for n in shares)  # type: ignore[arg-type]  # numbers
 
     def roles(tiles: Stmt) -> Stmt:
         if not isinstance(tiles, Tiles):
@@ -162,8 +157,8 @@ def _specialized(kernel: Kernel, spec: TargetSpec) -> Kernel:
         if not producer:
             return tiles
         pair = (
-            Role(name=PRODUCER, warps=service, elect=1, registers=registers, body=producer),
-            Role(name=COMPUTE, warps=warps, body=compute),
+            Role(name=PRODUCER, warps=service, elect=1, registers=left, body=producer),
+            Role(name=COMPUTE, warps=warps, registers=most, body=compute),
         )
         return replace(tiles, body=(*joint, *pair))
 
@@ -180,7 +175,7 @@ def warp_specialize(fn: Function, cx: PassContext, plan: Plan) -> Function:
             return None
         if plan.value(f"{stmt.name}.roles", ROLES_ONE) != ROLES_APART:
             return None
-        return _specialized(stmt, cx.target)
+        return _specialized(stmt, cx.target, plan)
 
     return with_body(fn, map_stmts(fn.body, kernel))
 

@@ -3,7 +3,8 @@ accumulator.
 
 Matrix engines can ignore the old accumulator by a predicate, so a separate fill costs time and,
 worse, serializes the fill with products in flight. Zeroed before a loop, the first trip overwrites;
-a loop that may have no trip keeps the fill under that condition. Differs from the literal program
+a loop that may have no trip keeps the fill under that condition. What a branch leaves out of the
+first trip does not stand in the way. Differs from the literal program
 in the sign of a zero sum only, so `strict` numerics keep it.
 
     before:
@@ -49,7 +50,7 @@ from tile_ir import build as b
 from tile_ir.expr import Const
 from tile_ir.opdef import Body, Stmt, bodies
 from tile_ir.ops import Break, Continue, Fill, For, Gemm, If
-from tile_ir.rewrite import all_effects, declared, map_bodies, replace, with_body
+from tile_ir.rewrite import all_effects, declared, map_bodies, replace, substitute, with_body
 from tile_passes.analysis.context import FactWalk
 from tile_passes.analysis.facts import Facts
 from tile_passes.base import Pass, PassContext
@@ -64,11 +65,13 @@ def _touches(stmt: Stmt, buffer: str) -> bool:
     return any(e.buffer == buffer for e in all_effects((stmt,)))
 
 
-def _whole(region: Region, buffer: Buffer) -> bool:
+def is_whole(region: Region, buffer: Buffer) -> bool:
+    """Whether a region is all of a buffer."""
     return region == b.whole(buffer)
 
 
-def _first_use(body: Body, buffer: str, after: int) -> int | None:
+def first_use(body: Body, buffer: str, after: int) -> int | None:
+    """The position, from `after` on, of the first statement that touches a buffer."""
     return next((i for i in range(after, len(body)) if _touches(body[i], buffer)), None)
 
 
@@ -76,24 +79,40 @@ def _overwriting(stmt: Stmt, zeroed: Buffer) -> Stmt | None:
     """`stmt` with its product made to overwrite, when that product is the first use of the zeroed
     tile in it."""
     if isinstance(stmt, Gemm):
-        fits = stmt.init is None and _whole(stmt.c, zeroed)
+        fits = stmt.init is None and is_whole(stmt.c, zeroed)
         return replace(stmt, init=b.const(True)) if fits else None
     if not isinstance(stmt, For):
         return None
-    at = _first_use(stmt.body, zeroed.name, 0)
-    if at is None or _may_leave(stmt.body[:at]):
+    at = first_use(_first_trip(stmt), zeroed.name, 0)
+    if at is None or may_leave(stmt.body[:at]):
         return None
     gemm = stmt.body[at]
-    if not (isinstance(gemm, Gemm) and gemm.init is None and _whole(gemm.c, zeroed)):
+    if not (isinstance(gemm, Gemm) and gemm.init is None and is_whole(gemm.c, zeroed)):
         return None
     made = replace(gemm, init=b.eq(stmt.var, stmt.start))
     return replace(stmt, body=(*stmt.body[:at], made, *stmt.body[at + 1 :]))
 
 
-def _may_leave(body: Body) -> bool:
+def _first_trip(loop: For) -> Body:
+    """The body as it runs in the first trip, position by position: branches that the loop's start
+    decides have nothing in them."""
+    at_start = substitute({loop.var: loop.start})
+
+    def runs(stmt: Stmt) -> Stmt:
+        if not isinstance(stmt, If):
+            return stmt
+        holds = Facts().prove(at_start(stmt.cond))
+        if holds is None:
+            return stmt
+        return replace(stmt, orelse=()) if holds else replace(stmt, then=())
+
+    return tuple(map(runs, loop.body))
+
+
+def may_leave(body: Body) -> bool:
     """Whether a trip may end before the statements that follow."""
     return any(
-        isinstance(s, (Break, Continue)) or any(_may_leave(inner) for inner in bodies(s))
+        isinstance(s, (Break, Continue)) or any(may_leave(inner) for inner in bodies(s))
         for s in body
     )
 
@@ -123,8 +142,8 @@ class _Rewriter:
         if not (isinstance(fill, Fill) and isinstance(fill.value, Const) and fill.value.value == 0):
             return
         buffer = self.buffers[fill.dst.buffer]
-        use = _first_use(tuple(out), buffer.name, at + 1)
-        if use is None or buffer.scope == "global" or not _whole(fill.dst, buffer):
+        use = first_use(tuple(out), buffer.name, at + 1)
+        if use is None or buffer.scope == "global" or not is_whole(fill.dst, buffer):
             return
         made = _overwriting(out[use], buffer)
         if made is None:

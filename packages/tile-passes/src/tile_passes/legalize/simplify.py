@@ -36,7 +36,7 @@ from typing import TYPE_CHECKING
 
 from tile_ir import build as b
 from tile_ir.expr import Binary, Const, Expr, Select, Unary, walk
-from tile_ir.ops import For, If
+from tile_ir.ops import Assume, For, If
 from tile_ir.rewrite import map_exprs, with_body
 from tile_passes.analysis.context import FactWalk
 from tile_passes.analysis.facts import Facts
@@ -62,6 +62,8 @@ class _Fold:
         made = map_exprs(stmt, lambda e: self.expr(e, facts))
         if isinstance(made, If) and isinstance(made.cond, Const):
             return made.then if made.cond.value else made.orelse
+        if isinstance(made, Assume) and isinstance(made.cond, Const) and made.cond.value:
+            return ()
         if isinstance(made, For) and isinstance(made.step, Const):
             empty = b.ge if made.step.value > 0 else b.le
             if facts.prove(empty(made.start, made.stop)):

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from tile_ir import build as b
 from tile_ir.core import Buffer
+from tile_ir.diag import InternalError
 from tile_ir.expr import Call, Const, Expr, Load
 from tile_ir.ops import Alloc, For, Reduce, Scan, Store
 from tile_ir.types import DType, f32, i32
@@ -78,6 +79,8 @@ def _logic(op: str, a: Expr, x: Expr) -> Expr:
 def lower_reduce(s: Stmt, cx: LowerContext) -> Body:
     """Per element of the result: an accumulator, a loop along the axis, one store."""
     assert isinstance(s, Reduce)
+    if s.parts:
+        raise InternalError("E9001", "parts of a sum belong to threads", span=s.span)
     src, dst = cx.buffers[s.src.buffer], cx.buffers[s.dst.buffer]
     rank = len(s.src.ranges)
     dim = s.dim % rank

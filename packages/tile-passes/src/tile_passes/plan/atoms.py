@@ -34,14 +34,18 @@ class Tiling:
         return self._made(own, ("m", "n"), (*self._rows(), *self._columns()))
 
     def a(self) -> FragmentLayout:
-        """Of a in registers, axes (m, k); units along n hold copies."""
+        """Of a in registers, axes (m, k); units along n hold copies.
+
+        Steps along k come before repeats along m: so a result with one atom along n is already
+        laid out as the operand of the next product.
+        """
         own = self._own("a")
-        return self._made(own, ("m", "k"), (*self._rows(), *self._steps()))
+        return self._made(own, ("m", "k"), (*self._steps(), *self._rows()))
 
     def b(self) -> FragmentLayout:
         """Of b in registers, axes (k, n); units along m hold copies."""
         own = self._own("b")
-        return self._made(own, ("k", "n"), (*self._columns(), *self._steps()))
+        return self._made(own, ("k", "n"), (*self._steps(), *self._columns()))
 
     def _own(self, operand: str) -> FragmentLayout:
         layout = parse_layout(self.atom.layout(operand))  # type: ignore[arg-type]  # one of the three operands
@@ -85,7 +89,9 @@ def tiling(
     synchronous one keeps them in registers.
     """
     m, n, k = shape
-    units = max(1, threads // atom.threads)
+    units = threads // atom.threads
+    if threads % atom.threads or m % atom.m or k % atom.k:
+        return None
     splits = []
     for along_m in range(1, units + 1):
         along_n = units // along_m

@@ -72,6 +72,16 @@ def rings(found: Survey, kernel: str, plan: Plan) -> tuple[Ring, ...]:
     return tuple(out)
 
 
+def ring_slots(found: Survey, kernel: str, plan: Plan) -> dict[str, int]:
+    """The planned slots of every buffer that a ring carries."""
+    out: dict[str, int] = {}
+    for ring in rings(found, kernel, plan):
+        channel = plan.value(f"{kernel}.channel[{ring.name}]", ("", 1))
+        assert isinstance(channel, tuple)
+        out.update(dict.fromkeys(ring.buffers, int(channel[1])))  # type: ignore[arg-type]  # its second entry is its depth
+    return out
+
+
 def plan_channels(
     plan: Plan,
     cx: PassContext,

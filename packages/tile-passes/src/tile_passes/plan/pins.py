@@ -28,7 +28,8 @@ def as_value(value: object) -> PlanValue:
         return tuple(as_value(v) for v in value)
     if isinstance(value, (bool, int, float, str)):
         return value
-    raise TileError("E0702", f"a pin cannot be a {type(value).__name__}")
+    fix = "pass a bool, a number, text, or a list or tuple of those"
+    raise TileError("E0702", f"a pin cannot be a {type(value).__name__}", help=fix)
 
 
 def pinned(cx: PassContext, key: str) -> PlanValue | None:

@@ -34,6 +34,7 @@ from tile_ir.ops import Alloc, Parallel
 from tile_ir.rewrite import declared, walk
 from tile_passes.base import Pass
 from tile_passes.plan.atoms import tiling
+from tile_passes.plan.conflicts import weighed
 from tile_passes.plan.keys import Names, kernels, tiles_of
 from tile_passes.plan.pins import as_value, decide
 from tile_passes.plan.plan_roles import GENERIC
@@ -48,12 +49,12 @@ if TYPE_CHECKING:
     from tile_ir.ops import Kernel
     from tile_passes.base import PassContext
     from tile_passes.plan.keys import Path
-    from tile_passes.plan.model import Plan
+    from tile_passes.plan.model import Candidate, Plan
     from tile_passes.plan.relations import Relation
     from tile_passes.plan.survey import Product, Survey
 
-_MOST_ROW_BYTES = 128
-"""Rows wider than this are cut into panels: no swizzle reaches further."""
+_ROW_BYTES = (128, 64, 32)
+"""Widths of swizzled rows, best first; wider rows are cut into panels."""
 
 
 @dataclass(slots=True)
@@ -144,10 +145,10 @@ def _pins(inference: _Inference, cx: PassContext, kernel: str, own: list[Buffer]
             given = parse_layout(str(as_value(cx.pins[key])))
         if isinstance(given, FragmentLayout):
             names = dict(zip(given.outputs, default_axes(buffer.rank), strict=False))
-            inference.set(buffer.name, _positional(given, names), "pinned")
+            inference.set(buffer.name, positional(given, names), "pinned")
 
 
-def _positional(layout: FragmentLayout, names: Mapping[str, str]) -> FragmentLayout:
+def positional(layout: FragmentLayout, names: Mapping[str, str]) -> FragmentLayout:
     """The layout with its axes named by position, in order of position."""
     apart = rename(layout, {old: f"{new}_" for old, new in names.items()})
     made = rename(apart, {f"{new}_": new for new in names.values()})
@@ -184,7 +185,7 @@ def _strict(
     for region, made, axes in wanted:
         buffer = inference.buffers[region.buffer]
         if buffer.scope == "fragment" and buffer.rank == len(axes):
-            layout = _positional(made(), dict(zip(axes, default_axes(buffer.rank), strict=True)))
+            layout = positional(made(), dict(zip(axes, default_axes(buffer.rank), strict=True)))
             inference.set(buffer.name, layout, f"{product.name} by {atom.name}")
 
 
@@ -217,7 +218,17 @@ def _shared(plan: Plan, cx: PassContext, kernel: str, buffer: Buffer, found: Sur
     given = buffer.layout
     if given is not None and key not in cx.pins:
         value, reason = str(given), "given by the kernel"
-    return decide(plan, cx, key, value, reason=reason)
+    costs = _layouts_weighed(buffer, cx)
+    return decide(plan, cx, key, value, reason=reason, candidates=costs)
+
+
+def _layouts_weighed(buffer: Buffer, cx: PassContext) -> tuple[Candidate, ...]:
+    """Panels of every width, and plain rows, with their bank conflicts."""
+    shape, bits = _shape(buffer), buffer.dtype.storage_bits
+    if len(shape) != 2:
+        return ()
+    panelled = [_panelled((shape[0], shape[1]), bits, row) for row in _ROW_BYTES]
+    return weighed([p for p in panelled if p is not None] + [row_major(shape)], bits, cx.target)
 
 
 def _shared_options(
@@ -234,7 +245,7 @@ def _shared_options(
     ]
     if operands and len(shape) == 2:
         accepted = _accepted(plan, cx, kernel, buffer, operands, found)
-        made = _swizzled(shape, buffer.dtype.storage_bits, accepted)
+        made = swizzled(shape, buffer.dtype.storage_bits, accepted)
         if made is not None:
             yield made, "rows spread over all banks by the widest swizzle that its users accept"
     yield plain, "rows in order"
@@ -264,18 +275,24 @@ def _accepted(
     return accepted
 
 
-def _swizzled(
+def swizzled(
     shape: tuple[int, ...], bits: int, accepted: frozenset[str] | None
 ) -> TileLayout | None:
     """Panels of the widest swizzled row that divides the last axis."""
-    for row in (_MOST_ROW_BYTES, 64, 32):
-        width = row * 8 // bits
-        swizzle = swizzle_for(row)
-        if shape[1] % width or (accepted is not None and str(swizzle) not in accepted):
-            continue
-        axes = ("d0", "d1")
-        return panels((shape[0], shape[1]), axes, along="d1", width=width, swizzle=swizzle)
+    for row in _ROW_BYTES:
+        made = _panelled((shape[0], shape[1]), bits, row)
+        if made is not None and (accepted is None or str(made.swizzle) in accepted):
+            return made
     return None
+
+
+def _panelled(shape: tuple[int, int], bits: int, row_bytes: int) -> TileLayout | None:
+    """Panels of swizzled rows of so many bytes, None where they do not divide the last axis."""
+    width = row_bytes * 8 // bits
+    if shape[1] % width:
+        return None
+    swizzle = swizzle_for(row_bytes)
+    return panels(shape, ("d0", "d1"), along="d1", width=width, swizzle=swizzle)
 
 
 # -- parallel loops and disagreements
@@ -317,7 +334,7 @@ def _loop_layout(stmt: Parallel, inference: _Inference, threads: int) -> tuple[F
     axes = None if access is None else loop_axes(access, stmt)
     if access is not None and axes is not None:
         names = {f"d{i}": f"d{v}" for i, v in enumerate(axes)}
-        return _positional(inference.found[access.buffer], names), f"follows {access.buffer}"
+        return positional(inference.found[access.buffer], names), f"follows {access.buffer}"
     shape = tuple(int(e.value) for e in stmt.extents if isinstance(e, Const))
     return blocked(shape, threads=threads, vector=stmt.width or 1), "free"
 

@@ -15,9 +15,10 @@ from tile_ir.ops import Alloc, View
 from tile_ir.rewrite import declared, walk
 from tile_passes.analysis.liveness import Interval, live_ranges
 from tile_passes.base import Pass
-from tile_passes.plan.channels import rings
+from tile_passes.plan.channels import ring_slots
 from tile_passes.plan.cost import copy_bytes
 from tile_passes.plan.keys import kernels, tiles_of
+from tile_passes.plan.outlets import outlets
 from tile_passes.plan.pins import decide, pinned
 from tile_passes.plan.survey import survey
 
@@ -74,10 +75,13 @@ def plan_memory(fn: Function, cx: PassContext, plan: Plan) -> Plan:
 def _kernel(
     plan: Plan, cx: PassContext, kernel: str, body: Body, buffers: Mapping[str, Buffer]
 ) -> Plan:
+    found = survey(body, buffers, cx.target)
+    stores = outlets(found, kernel, plan)
     made = [s.buffer for s in walk(body) if isinstance(s, Alloc) and s.buffer.scope == "shared"]
+    made += [o.buffer for o in stores if o.staged]
     if not made:
         return plan
-    slots = _slots(plan, cx, kernel, body, buffers)
+    slots = ring_slots(found, kernel, plan) | {o.buffer.name: o.depth for o in stores}
     viewed = {s.source for s in walk(body) if isinstance(s, View)}
     sizes = {b.name: copy_bytes(b) * slots.get(b.name, 1) for b in made}
     lives = {
@@ -105,17 +109,6 @@ def _kernel(
         )
     reason = f"{sum(sizes.values())} bytes of buffers"
     return decide(plan, cx, f"{kernel}.shared_bytes", total, reason=reason, allowed=(total,))
-
-
-def _slots(
-    plan: Plan, cx: PassContext, kernel: str, body: Body, buffers: Mapping[str, Buffer]
-) -> dict[str, int]:
-    out: dict[str, int] = {}
-    for ring in rings(survey(body, buffers, cx.target), kernel, plan):
-        channel = plan.value(f"{kernel}.channel[{ring.name}]", ("", 1))
-        assert isinstance(channel, tuple)
-        out.update(dict.fromkeys(ring.buffers, int(channel[1])))  # type: ignore[arg-type]  # its second entry is its depth
-    return out
 
 
 def _pinned(cx: PassContext, kernel: str, sizes: Mapping[str, int]) -> dict[str, int] | None:

@@ -12,13 +12,18 @@ from typing import TYPE_CHECKING
 
 from tile_ir.rewrite import declared
 from tile_passes.base import Pass
+from tile_passes.plan.atoms import tiling
 from tile_passes.plan.keys import kernels, tiles_of
 from tile_passes.plan.model import Candidate
 from tile_passes.plan.pins import decide
-from tile_passes.plan.survey import survey
+from tile_passes.plan.survey import survey, threads_of
 
 if TYPE_CHECKING:
-    from tile_ir.core import Function
+    from collections.abc import Mapping
+
+    from tile_ir.core import Buffer, Function
+    from tile_ir.ops import Kernel
+    from tile_ir.target import TargetSpec
     from tile_passes.base import PassContext
     from tile_passes.plan.model import Plan
     from tile_passes.plan.survey import Fill, Product, Survey
@@ -48,7 +53,7 @@ def plan_roles(fn: Function, cx: PassContext, plan: Plan) -> Plan:
         for fill in found.fills:
             plan = _engine(plan, cx, kernel.name, fill, apart)
         for product in found.products:
-            plan = _atom(plan, cx, kernel.name, product)
+            plan = _atom(plan, cx, kernel, product, policy_of(product, found, buffers))
     return plan
 
 
@@ -80,15 +85,37 @@ def _engine(plan: Plan, cx: PassContext, kernel: str, fill: Fill, apart: bool) -
     return decide(plan, cx, key, value, reason=reason, allowed=names, candidates=candidates)
 
 
-def _atom(plan: Plan, cx: PassContext, kernel: str, product: Product) -> Plan:
-    names = (*(a.name for a in product.atoms), GENERIC)
+def policy_of(product: Product, found: Survey, buffers: Mapping[str, Buffer]) -> str:
+    """How units share the tile: along m only where products feed each other through registers."""
+    chained = any(buffers[p.stmt.a.buffer].scope == "fragment" for p in found.products)
+    return "full_row" if chained and product.stmt.policy == "square" else product.stmt.policy
+
+
+def _atom(plan: Plan, cx: PassContext, kernel: Kernel, product: Product, policy: str) -> Plan:
+    threads = threads_of(kernel.threads)
+    able = [a for a in product.atoms if tiling(a, product.shape, threads, policy) is not None]
+    names = (*(a.name for a in able), GENERIC)
     candidates = tuple(
-        Candidate(a.name, 1 / a.rate if a.rate else None, f"{a.engine}, {a.rate:g} a cycle")
+        Candidate(
+            a.name,
+            1 / a.rate if a.rate and a in able else None,
+            f"{a.engine}, {a.rate:g} a cycle"
+            if a in able
+            else f"{threads} threads do not share it",
+        )
         for a in product.atoms
     )
-    reason = "highest rate" if product.atoms else "no atom has these types, extents and homes"
-    key = f"{kernel}.{product.name}.atom"
+    reason = "highest rate" if able else "no atom has these types, extents, homes and threads"
+    key = f"{kernel.name}.{product.name}.atom"
     return decide(plan, cx, key, names[0], reason=reason, allowed=names, candidates=candidates)
+
+
+def service_warps(spec: TargetSpec) -> int:
+    """Warps of a role of one thread: a whole group where registers move between groups, else
+    one.
+    """
+    registers = spec.registers
+    return spec.group_warps if registers is not None and registers.movable else 1
 
 
 PASS = Pass(

@@ -78,6 +78,8 @@ def _relations(stmt: Stmt, buffers: Mapping[str, Buffer]) -> Iterator[Relation]:
         return
     if not isinstance(stmt, (Copy, Reduce, Scan, Transpose)):
         return
+    if isinstance(stmt, Reduce) and stmt.parts:
+        return  # made for the layouts that are there
     src, dst = buffers[stmt.src.buffer], buffers[stmt.dst.buffer]
     if src.scope != "fragment" or dst.scope != "fragment":
         return

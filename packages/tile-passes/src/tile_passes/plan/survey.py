@@ -9,9 +9,10 @@ target demand of it is checked here once.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import prod
+from math import gcd, prod
 from typing import TYPE_CHECKING
 
+from tile_ir import build as b
 from tile_ir.expr import Const, Var, free_vars, loads
 from tile_ir.opdef import Access, bodies
 from tile_ir.ops import Copy, For, Gemm, Let, Parallel, View, While
@@ -28,6 +29,9 @@ if TYPE_CHECKING:
     from tile_ir.target import TargetSpec
     from tile_ir.target.matrix import MatrixAtom
     from tile_ir.target.memory import CopyEngine
+
+_WIDEST_ROW = 128
+"""Bytes of the widest panel of a shared tile; wider rows are cut into such."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,6 +56,26 @@ class Fill:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Drain:
+    """A copy to global memory that an engine could carry out of shared memory.
+
+    `buffer` is a fragment, whose elements would be put into shared memory first, or shared.
+    """
+
+    name: str
+    path: Path
+    stmt: Copy
+    buffer: Buffer
+    target: Buffer
+    first: int
+    """Position, in the copy's body, of the first statement that touches a shared `buffer`; of the
+    copy for a fragment."""
+    carrier: str
+    """The shared buffer that the engine takes: `buffer`, or one to be made."""
+    engines: tuple[CopyEngine, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Product:
     """A matrix product and the atoms that could compute it, fastest first."""
 
@@ -61,6 +85,26 @@ class Product:
     shape: tuple[int, int, int]
     """m, n, k."""
     atoms: tuple[MatrixAtom, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Keep:
+    """A product in a pipelined loop whose first operand is brought before the loop and used by
+    nothing else, so that registers could hold it all along."""
+
+    product: Product
+    loop: Path
+    buffer: Buffer
+    name: str
+    """The fragment that would hold it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Use:
+    """A statement that touches a buffer, by path."""
+
+    path: Path
+    writes: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,19 +120,15 @@ class Survey:
     """Global buffers that the kernel never writes."""
     homes: Mapping[str, str]
     """One name for each memory that has several."""
-
-
-@dataclass(frozen=True, slots=True)
-class _Access:
-    path: Path
-    writes: bool
+    drains: tuple[Drain, ...]
+    keeps: tuple[Keep, ...]
 
 
 class _Scan:
     def __init__(self, body: Body, buffers: Mapping[str, Buffer], spec: TargetSpec) -> None:
         self.buffers, self.spec = buffers, spec
         self.names = Names.of(body)
-        self.accesses: dict[str, list[_Access]] = {}
+        self.accesses: dict[str, list[Use]] = {}
         self.viewed: set[str] = set()
         self.pending: list[tuple[Path, Copy, Path | None, bool]] = []
         self.products: list[Product] = []
@@ -126,9 +166,9 @@ class _Scan:
             piped = isinstance(stmt, For) and stmt.kind == "pipelined"
             if piped and not leaves_early(stmt.body):  # type: ignore[attr-defined]  # a For
                 self.loops.append((path, stmt))  # type: ignore[arg-type]  # a For
-            for b, inner in enumerate(bodies(stmt)):
+            for at_body, inner in enumerate(bodies(stmt)):
                 inside = path if piped else None
-                self.visit(inner, (*path, b), inside, inner_scalar)
+                self.visit(inner, (*path, at_body), inside, inner_scalar)
 
     def _note(self, stmt: Stmt, path: Path) -> None:
         if isinstance(stmt, View):
@@ -137,7 +177,24 @@ class _Scan:
         for s in inner:
             for e in effects(s):
                 writes = bool(e.access & (Access.WRITE | Access.UPDATE))
-                self.accesses.setdefault(e.buffer, []).append(_Access(path, writes))
+                self.accesses.setdefault(e.buffer, []).append(Use(path, writes))
+
+    def keeps(self, fills: tuple[Fill, ...]) -> tuple[Keep, ...]:
+        found = (self.keep(p, f) for p in self.products for f in fills)
+        return tuple(k for k in found if k is not None)
+
+    def keep(self, product: Product, fill: Fill) -> Keep | None:
+        stmt, buffer = product.stmt, fill.buffer
+        loop = next((p for p, _ in self.loops if product.path[: len(p)] == p), None)
+        if loop is None or fill.loop is not None or fill.body != loop[:-1]:
+            return None
+        alone = all(u.path in (fill.path, product.path) for u in self.accesses[buffer.name])
+        if stmt.a.buffer != buffer.name or not alone or buffer.rank != 2:
+            return None
+        if stmt.transpose_a or not _whole(stmt.a, buffer) or stmt.b.buffer == buffer.name:
+            return None
+        name = self._fresh(f"{buffer.name}_regs")
+        return Keep(product=product, loop=loop, buffer=buffer, name=name)
 
     # -- copies
 
@@ -180,6 +237,59 @@ class _Scan:
             positions.append(access.path[len(body)])
         return (min(positions), max(positions)) if positions else None
 
+    def drains(self) -> tuple[Drain, ...]:
+        inside = tuple(path for path, _ in self.loops)
+        found = (
+            self.drain(path, stmt, scalar)
+            for path, stmt, _, scalar in self.pending
+            if not any(path[: len(p)] == p for p in inside)
+        )
+        return tuple(d for d in found if d is not None)
+
+    def drain(self, path: Path, stmt: Copy, scalar: bool) -> Drain | None:
+        source, target = self.buffers[stmt.src.buffer], self.buffers[stmt.dst.buffer]
+        if target.scope != "global" or source.scope not in ("shared", "fragment") or not scalar:
+            return None
+        if not _whole(stmt.src, source) or any(u.path != path for u in self.accesses[target.name]):
+            return None
+        first = path[-1] if source.scope == "fragment" else self._written(source.name, path)
+        able = self.spec.engines("shared", "global")
+        engines = tuple(e for e in able if e.elect and takes(e, stmt, source, target))
+        if first is None or not engines or source.name in self.viewed:
+            return None
+        return Drain(
+            name=self.names[path],
+            path=path,
+            stmt=stmt,
+            buffer=source,
+            target=target,
+            first=first,
+            carrier=source.name
+            if source.scope == "shared"
+            else self._fresh(f"{target.name}_stage"),
+            engines=engines,
+        )
+
+    def _fresh(self, name: str) -> str:
+        while name in self.buffers:
+            name += "_"
+        return name
+
+    def _written(self, buffer: str, path: Path) -> int | None:
+        """The first position that touches a shared buffer, if it overwrites all of it and only the
+        statements from there to `path` touch it.
+        """
+        body, at = path[:-1], path[-1]
+        uses = [u.path for u in self.accesses[buffer]]
+        if any(p[: len(body)] != body or p[len(body)] > at for p in uses):
+            return None
+        first = min(uses)
+        whole = {p: s for p, s, _, _ in self.pending if len(p) == len(path)}.get(first)
+        if whole is None or whole.dst.buffer != buffer:
+            return None
+        filled = self.buffers[whole.src.buffer].scope == "global"
+        return None if filled or not _whole(whole.dst, self.buffers[buffer]) else first[-1]
+
     # -- products
 
     def product(self, stmt: Gemm, path: Path) -> Product:
@@ -193,13 +303,16 @@ class _Scan:
 def survey(body: Body, buffers: Mapping[str, Buffer], spec: TargetSpec) -> Survey:
     """Look over the body of a tile loop."""
     scan = _Scan(body, buffers, spec)
+    fills = scan.fills()
     return Survey(
         scan.names,
-        scan.fills(),
+        fills,
         tuple(scan.products),
         tuple(scan.loops),
         scan.stable,
         aliases(body),
+        scan.drains(),
+        scan.keeps(fills),
     )
 
 
@@ -252,11 +365,53 @@ def accepts(engine: CopyEngine, stmt: Copy, source: Buffer, target: Buffer) -> b
         return False
     sizes = extents(stmt.src)
     row = sizes[-1] * target.dtype.storage_bits // 8
-    if not all(sizes) or row % engine.granularity:
+    if not all(sizes) or row % engine.granularity or not _aligned(engine, source):
         return False
     if engine.bytes and not any(row % n == 0 for n in engine.bytes):
         return False
-    return not engine.elect or len([n for n in sizes if n > 1]) <= engine.max_rank
+    if not _slots_aligned(engine, prod(sizes[:-1]), row):
+        return False
+    return not engine.elect or source.rank <= engine.max_rank
+
+
+def takes(engine: CopyEngine, stmt: Copy, source: Buffer, target: Buffer) -> bool:
+    """Whether an engine can carry a copy out of shared memory, where `source` has the elements of
+    `target` already or gets them on its way there.
+    """
+    sizes = [n for n in extents(stmt.dst) if n != 1]
+    if source.scope == "shared" and source.dtype is not target.dtype:
+        return False
+    if source.rank != 2 or len(sizes) != 2 or tuple(sizes) != extents(stmt.src):
+        return False
+    row = sizes[-1] * target.dtype.storage_bits
+    whole = row % (8 * engine.granularity) == 0 and not target.dtype.storage_bits % 8
+    fits = target.rank <= engine.max_rank and (engine.fill or not stmt.clip)
+    fits = fits and _slots_aligned(engine, sizes[0], row // 8)
+    return whole and fits and _aligned(engine, target)
+
+
+def _slots_aligned(engine: CopyEngine, rows: int, row_bytes: int) -> bool:
+    """Whether slots of so many rows, and panels of them a swizzled row wide, begin where a box
+    may."""
+    return rows * gcd(row_bytes, _WIDEST_ROW) % engine.shared_alignment == 0
+
+
+def _aligned(engine: CopyEngine, buffer: Buffer) -> bool:
+    """Whether no constant stride of a global buffer breaks what the engine demands of addresses."""
+    strides = buffer.strides if buffer.strides is not None else _row_major(buffer)
+    *outer, inner = strides
+    if isinstance(inner, Const) and inner.value != 1:
+        return False
+    size = buffer.dtype.storage_bits // 8
+    return all(int(s.value) * size % engine.alignment == 0 for s in outer if isinstance(s, Const))
+
+
+def _row_major(buffer: Buffer) -> tuple[Expr, ...]:
+    """The strides of a contiguous buffer."""
+    out: list[Expr] = [b.const(1)]
+    for extent in reversed(buffer.shape[1:]):
+        out.append(b.mul(out[-1], extent))
+    return tuple(reversed(out))
 
 
 def _is_zero(e: object) -> bool:

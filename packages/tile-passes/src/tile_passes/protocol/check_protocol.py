@@ -15,13 +15,13 @@ from typing import TYPE_CHECKING
 
 from tile_ir import build as b
 from tile_ir.diag import TileError
-from tile_ir.ops import Acquire, Issue, Wait
+from tile_ir.ops import Acquire, Assume, Issue, Let, Tiles, Wait
 from tile_ir.rewrite import walk
 from tile_passes.analysis.facts import Facts
 from tile_passes.base import Pass
-from tile_passes.plan.keys import kernels, tiles_of
+from tile_passes.plan.keys import kernels
 from tile_passes.protocol.machine import Machine, ViolationError, name
-from tile_passes.protocol.skeleton import NotCoveredError, Skeleton, skeleton_of
+from tile_passes.protocol.skeleton import TILES, NotCoveredError, Skeleton, skeleton_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -60,10 +60,15 @@ def check_kernel(fn: Function, kernel: Kernel) -> Verdict:
     except NotCoveredError as why:
         return Verdict(kernel.name, "not covered", str(why))
     facts = Facts.of_dims(fn.dims)
-    tiles = tiles_of(kernel)
+    tiles = next((s for s in walk(kernel.body) if isinstance(s, Tiles)), None)
     if tiles is not None:
         for var, extent in zip(tiles.vars, tiles.extents, strict=True):
             facts = facts.bind(var, b.const(0, var.dtype), extent)
+        for stmt in tiles.body:
+            if isinstance(stmt, Let):
+                facts = facts.let(stmt.var, stmt.value)
+            elif isinstance(stmt, Assume):
+                facts = facts.assume(stmt.cond)
     return _Search(kernel.name, skeleton, facts).verdict()
 
 
@@ -71,10 +76,17 @@ class _Search:
     def __init__(self, kernel: str, skeleton: Skeleton, facts: Facts) -> None:
         self.kernel, self.skeleton, self.facts = kernel, skeleton, facts
         self.symbols = list(skeleton.symbols)
+        self.large: dict[Expr, int] = {symbol: n for n, symbol in skeleton.large.items()}
         self.runs = 0
         self.budget = MOST_STEPS
+        self.done: set[tuple[int, ...]] = set()
+        """The values of the symbols that have been run."""
         self.met: set[int] = set()
         self.recurred: set[int] = set()
+
+    def _tiles(self) -> int:
+        """Tiles enough for the state between two of them to come back."""
+        return 2 * self.skeleton.reach + self._slots() + 2
 
     def verdict(self) -> Verdict:
         trips = 2 * self.skeleton.reach + self._slots() + 2
@@ -103,6 +115,8 @@ class _Search:
     def _recurs(self, trips: int) -> bool:
         """Whether every loop repeats its state in the run with the most trips."""
         values = dict.fromkeys(self.symbols, trips)
+        if TILES in values and not self.skeleton.goes_on:
+            values[TILES] = self._tiles()
         if self._possible(values):
             self._run(values, largest=True)
         return not (self.met - self.recurred)
@@ -120,6 +134,15 @@ class _Search:
             return [0, 1]
         if not symbol.dtype.is_int:
             return [0]
+        large = self.large.get(symbol)
+        if large is not None:  # as many residues as any ring has slots
+            return list(range(min(large, trips - self._slots()), trips + 1))
+        if symbol is TILES and not self.skeleton.goes_on:
+            # Fewer tiles are a beginning of more. One tile shows that no filling is left over.
+            return [0, 1, self._tiles()]
+        if symbol is TILES:  # what follows the tiles meets each state that they can leave
+            few = 2 * self._slots() + 2  # a role is ahead by no more tiles than slots
+            return [*range(min(few, trips)), trips]
         least, most = self.facts.range(symbol)
         low = 0 if least is None else max(0, least)
         while low < trips and self.facts.prove(b.gt(symbol, b.const(low, symbol.dtype))):
@@ -135,6 +158,10 @@ class _Search:
 
     def _run(self, values: dict[Expr, int], *, largest: bool) -> None:
         """One run. A loop that is met only while all counts are small cannot go on for longer."""
+        key = tuple(values[s] for s in self.symbols)
+        if key in self.done:
+            return
+        self.done.add(key)
         machine = Machine(self.skeleton, values)
         self.runs += 1
         try:

@@ -252,6 +252,12 @@ class Machine:
         role.at = role.at + 1 if i.args[0](role.env) else i.args[1]
         return True
 
+    def _do_set(self, role: Role, i: Instr) -> bool:
+        flag, value = i.args
+        role.env[flag] = value
+        role.at += 1
+        return True
+
     def _do_jump(self, role: Role, i: Instr) -> bool:
         role.at = i.args[0]
         return True

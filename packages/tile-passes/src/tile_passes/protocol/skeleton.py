@@ -17,6 +17,7 @@ from tile_ir.expr import Binary, Cast, Const, Expr, Load, Unary, Var
 from tile_ir.opdef import Access, bodies
 from tile_ir.ops import (
     Acquire,
+    Alloc,
     Break,
     Channel,
     Commit,
@@ -26,11 +27,13 @@ from tile_ir.ops import (
     If,
     Issue,
     Kernel,
+    Let,
     Parallel,
     Release,
     Role,
     Settle,
     SettleCount,
+    Store,
     Tiles,
     Wait,
     While,
@@ -41,7 +44,7 @@ from tile_ir.types import Kind, i32
 from tile_passes.analysis.dependence import aliases
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
 
     from tile_ir.diag import Span
     from tile_ir.expr import Slot
@@ -52,6 +55,12 @@ Value = Callable[[Env], int]
 
 Touch = tuple[str, "Slot | None"]
 """A buffer, and the slot of it that is meant."""
+
+
+LARGE = 8
+"""Constant trip counts beyond this are not run but stand for any number beyond the runs."""
+
+_NEAR = 4
 
 
 class NotCoveredError(Exception):
@@ -92,9 +101,13 @@ class Skeleton:
     """Symbols that change with a loop variable of the skeleton."""
     reach: int = 0
     """The largest constant that a loop variable or symbol is compared with or moved by."""
+    goes_on: bool = False
+    """Whether a role still waits or hands over when its last tile is done."""
+    large: dict[int, Var] = field(default_factory=dict)
+    """Constant numbers of trips too large to run, with the symbols that stand for them."""
 
 
-_TILE, _TILES = Var("tile", i32), Var("tiles", i32)
+_TILE, TILES = Var("tile", i32), Var("tiles", i32)
 """Stand for a block's tiles by number, and for how many it takes."""
 
 _ZERO, _ONE = Const(0, i32), Const(1, i32)
@@ -123,8 +136,15 @@ class _Builder:
     ) -> None:
         self.skeleton, self.tracked, self.homes = skeleton, tracked, homes
         self.code: list[Instr] = []
+        self.flags: dict[str, Load] = {}
+        """Scalars of the role that only ever hold constants, and how they are read."""
         self.loops: list[Var] = []
         self.tile_vars: list[Var] = []
+
+    def role(self, body: Body) -> None:
+        """The program of a whole role."""
+        self.flags = _flags(body)
+        self.body(body)
 
     def emit(self, op: str, stmt: Stmt, *args: Any) -> int:
         self.code.append(Instr(op, args, stmt))
@@ -147,10 +167,27 @@ class _Builder:
             self.emit("settle_count", stmt, stmt.engine, stmt.pending, stmt.read)
         elif bodies(stmt) and not isinstance(stmt, Parallel):
             self.nested(stmt)
+        elif isinstance(stmt, (Store, Let)):
+            self.scalar(stmt)
         else:
-            reads, writes = self.touched((stmt,))
-            if reads or writes:
-                self.emit("access", stmt, reads, writes)
+            self.access(stmt)
+
+    def access(self, stmt: Stmt) -> None:
+        reads, writes = self.touched((stmt,))
+        if reads or writes:
+            self.emit("access", stmt, reads, writes)
+
+    def scalar(self, stmt: Store | Let) -> None:
+        """Flags are followed; what is bound to something that changes, changes too."""
+        if isinstance(stmt, Store) and stmt.buffer in self.flags:
+            assert isinstance(stmt.value, Const)
+            self.emit("set", stmt, self.flags[stmt.buffer], int(stmt.value.value))
+            return
+        if isinstance(stmt, Let) and any(
+            _mentions(stmt.value, v) for v in (*self.loops, *self.tile_vars)
+        ):
+            self.tile_vars.append(stmt.var)
+        self.access(stmt)
 
     def touched(self, body: Body) -> tuple[tuple[Touch, ...], tuple[Touch, ...]]:
         """The tracked memory that statements read and write."""
@@ -178,7 +215,7 @@ class _Builder:
             self.loop(stmt, stmt.var, stmt.start, stmt.stop, stmt.step, acts)
         elif isinstance(stmt, Tiles) and acts:
             self.tile_vars += stmt.vars
-            self.loop(stmt, _TILE, _ZERO, _TILES, _ONE, acts)
+            self.loop(stmt, _TILE, _ZERO, TILES, _ONE, acts)
         elif isinstance(stmt, While) and acts:
             raise NotCoveredError("a while loop around channel operations")
         else:
@@ -216,7 +253,7 @@ class _Builder:
         bounds = (self.value(start), self.value(stop), int(step.value))
         self.emit("enter", stmt, var, bounds[0])
         self.loops.append(var)
-        fixed = isinstance(start, Const) and isinstance(stop, Const)
+        fixed = all(isinstance(e, Const) and e.value <= LARGE for e in (start, stop))
         head = self.emit("head", stmt, var, bounds[1], bounds[2], fixed, 0)
         for inner in bodies(stmt):
             self.body(inner)
@@ -230,9 +267,14 @@ class _Builder:
         """The evaluator of a bound or condition; what it cannot look into becomes a symbol."""
         if isinstance(e, Const):
             constant = int(e.value)
+            base = next((n for n in self.skeleton.large if abs(constant - n) <= _NEAR), None)
+            if base is not None and constant > LARGE:
+                return self.large(base, constant - base)
             self.skeleton.reach = max(self.skeleton.reach, abs(constant))
             return lambda env: constant
         if isinstance(e, Var) and e in self.loops:
+            return lambda env: env[e]
+        if isinstance(e, Load) and e in self.flags.values():
             return lambda env: env[e]
         if isinstance(e, Binary) and e.op in _ARITHMETIC and e.a.dtype.kind is not Kind.FLOAT:
             apply, a, b = _ARITHMETIC[e.op], self.value(e.a), self.value(e.b)
@@ -247,6 +289,44 @@ class _Builder:
             if _mentions(e, var):
                 self.skeleton.varying.setdefault(e, var)
         return lambda env: env[e]
+
+    def large(self, base: int, away: int) -> Value:
+        """A number that no run comes near, by its distance from one that has a symbol."""
+        symbol = self.skeleton.large[base]
+        self.skeleton.symbols.setdefault(symbol)
+        self.skeleton.reach = max(self.skeleton.reach, abs(away))
+        return lambda env: env[symbol] + away
+
+
+def _goes_on(code: list[Instr], channels: Mapping[str, Channel]) -> bool:
+    last = max((k for k, i in enumerate(code) if isinstance(i.stmt, Tiles)), default=len(code))
+    steps = ("acquire", "commit", "wait", "release")
+    return any(
+        i.op in steps and channels[i.args[0]].consumer.kind != "engine" for i in code[last + 1 :]
+    )
+
+
+def _flags(body: Body) -> dict[str, Load]:
+    inner = tuple(walk(body))
+    stored = [s for s in inner if isinstance(s, Store)]
+    return {
+        s.buffer.name: Load(s.buffer.name, (), s.buffer.dtype)
+        for s in inner
+        if isinstance(s, Alloc)
+        and s.buffer.scope == "var"
+        and s.buffer.dtype.is_int
+        and all(isinstance(t.value, Const) for t in stored if t.buffer == s.buffer.name)
+    }
+
+
+def _large_trips(stmts: Iterable[Stmt]) -> dict[int, Var]:
+    """The constant bounds of loops that are too far apart to be one symbol."""
+    found: dict[int, Var] = {}
+    bounds = {e for s in stmts if isinstance(s, For) for e in (s.start, s.stop)}
+    for n in sorted(int(e.value) for e in bounds if isinstance(e, Const)):
+        if n > LARGE and all(abs(n - m) > _NEAR for m in found):
+            found[n] = Var(f"about {n}", i32)
+    return found
 
 
 def _mentions(e: Expr, var: Var) -> bool:
@@ -272,10 +352,11 @@ def skeleton_of(kernel: Kernel) -> Skeleton:
         for e in effects(t)
     }
     tracked = frozenset(carried | asynchronous)
+    made.large = _large_trips(inner)
     roles = [s for s in inner if isinstance(s, Role)]
     for role in roles:
         builder = _Builder(made, tracked, homes)
-        builder.body(role.body)
+        builder.role(role.body)
         made.programs[role.name], made.groups[role.name] = builder.code, role.groups
     if not roles:
         builder = _Builder(made, tracked, homes)
@@ -283,4 +364,5 @@ def skeleton_of(kernel: Kernel) -> Skeleton:
             apart = isinstance(stmt, Tiles) and kernel.blocks is None
             builder.body(stmt.body if apart else (stmt,))  # type: ignore[attr-defined]  # a Tiles
         made.programs[""], made.groups[""] = builder.code, 1
+    made.goes_on = any(_goes_on(code, made.channels) for code in made.programs.values())
     return made

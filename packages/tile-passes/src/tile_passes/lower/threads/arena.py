@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from tile_passes.lower.threads.pieces import Items
     from tile_passes.lower.threads.touches import Toucher
 
-__all__ = ["Arena", "arena"]
+__all__ = ["Arena", "arena", "end_of"]
 
 _LEAST_ALIGNMENT = 16
 """Bytes: the widest access of a thread."""
@@ -49,8 +49,9 @@ class _Lives:
     """From where to where each tile is needed, in numbered pieces; a loop that touches a tile from
     outside needs it from its first piece to its last."""
 
-    def __init__(self, toucher: Toucher) -> None:
+    def __init__(self, toucher: Toucher, resident: frozenset[str]) -> None:
         self.toucher = toucher
+        self.resident = resident
         self.at = 0
         self.tiles: dict[str, Buffer] = {}
         self.roots: dict[str, str] = {}
@@ -69,12 +70,23 @@ class _Lives:
             return
         before = set(self.tiles)
         self._touch_names({t.buffer for t in self.toucher.head(item)}, first)
+        owners = 0
         for _, part in item.bodies:
+            known = len(self.tiles)
             self.items(part)
+            owners += len(self.tiles) > known
+        if item.barriers and owners > 1:  # the bodies run at the same time
+            self._touch_names(set(self.tiles) - before, first)
+            self._touch_names(set(self.tiles) - before, self.at - 1)
         if isinstance(item.stmt, (For, While)) or _repeats(item.stmt):
             inside = {self.roots.get(t.buffer, t.buffer) for t in self.toucher.of(item)} & before
             self._touch_names(inside, first)
             self._touch_names(inside, self.at - 1)
+
+    def stay(self) -> None:
+        """Tiles needed throughout, the numbering now being known."""
+        for name in self.resident & self.tiles.keys():
+            self.found[name] = Interval(0, self.at)
 
     def _declared(self, piece: Piece) -> None:
         for s in piece.body:
@@ -98,10 +110,12 @@ def _repeats(s: object) -> bool:
     return isinstance(s, Tiles) and s.claim != "hardware"
 
 
-def arena(items: Items, toucher: Toucher) -> Arena:
-    """Place the shared tiles that a kernel's pieces declare."""
-    lives = _Lives(toucher)
+def arena(items: Items, toucher: Toucher, resident: frozenset[str] = frozenset()) -> Arena:
+    """Place the shared tiles that a kernel's pieces declare; `resident` ones are needed throughout,
+    whoever touches them when."""
+    lives = _Lives(toucher, resident)
     lives.items(items)
+    lives.stay()
     tiles = lives.tiles
     meets: dict[str, set[str]] = {name: set() for name in tiles}
     for a, c in interferences({n: r for n, r in lives.found.items() if n in tiles}):
@@ -122,6 +136,11 @@ def _size(flat: Buffer) -> int:
     (extent,) = flat.shape
     assert isinstance(extent, Const)  # tiles are static
     return -(-int(extent.value) * flat.dtype.storage_bits // 8)
+
+
+def end_of(flat: Buffer) -> int:
+    """Where a placed tile ends, in bytes of the arena."""
+    return _bytes(flat)[1]
 
 
 def _bytes(flat: Buffer) -> tuple[int, int]:

@@ -16,16 +16,19 @@ from tile_ir.expr import Const, Expr
 from tile_ir.layout import Digit, FragmentLayout, coalesce_digits, parse_layout
 from tile_ir.ops import Atom, For, Gemm
 from tile_ir.types import i32
-from tile_passes.lower.threads.addresses import ZERO
+from tile_passes.lower.threads.addresses import ZERO, bits_of
+from tile_passes.lower.threads.bits import bits_below
 from tile_passes.lower.threads.context import declared
 from tile_passes.lower.threads.moves import move
-from tile_passes.lower.threads.pieces import Items, Nest, Piece, assemble
+from tile_passes.lower.threads.pieces import Item, Items, Piece, assemble
 from tile_passes.lower.threads.spread import ONE, over_box, relabel
+from tile_passes.lower.threads.steps import StepOperands, Steps
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from tile_ir.core import Buffer
+    from tile_ir.opdef import Stmt
     from tile_ir.target import MatrixAtom, TargetSpec
     from tile_passes.lower.threads.context import ThreadContext
 
@@ -170,17 +173,15 @@ def _matrix_region(region: Region, step: Expr, size: int, axis: int) -> Region:
 
 
 def lower_product(s: Gemm, plan: MatrixTiling, cx: ThreadContext) -> Items:
-    """The product of whole tiles whose accumulator lies as the plan says."""
-    atom = plan.atom
-    step = cx.names.var("kk")
-    before, a_name, a_at, load_a = _operand_a(s, plan, step, cx)
-    layout = plan.step_b
-    brought, alloc_b = cx.fragment("b_r", cx.buffers[s.b.buffer].dtype, _box(layout), layout)
-    b_axis = -1 if s.transpose_b else -2
-    load_b = move(_matrix_region(s.b, step, atom.k, b_axis), b.whole(brought), cx, span=s.span)
-    multiply = _multiply(s, plan, step, a_name, a_at, brought.name, cx)
-    loads = (*load_a, *load_b)
-    body = Piece((*assemble(loads), multiply))
+    """The product of whole tiles added to an accumulator that lies as the plan says."""
+    before, a_name, whole_a = _registers_of_a(s, plan, cx)
+
+    def operands() -> StepOperands:
+        return _step_operands(s, plan, a_name, whole_a, cx)
+
+    own, step = operands(), cx.names.var("kk")
+    cx.bits[step] = bits_below(plan.steps)
+    body = Piece((*assemble(own.load(step)), own.multiply(step)))
     loop = For(
         var=step,
         start=ZERO,
@@ -190,36 +191,57 @@ def lower_product(s: Gemm, plan: MatrixTiling, cx: ThreadContext) -> Items:
         body=(),
         span=s.span,
     )
-    return (*before, declared(alloc_b), Nest(loop, (("body", (body,)),)))
+    steps = Steps(loop, (("body", (body,)),), count=plan.steps, own=own, operands=operands)
+    return (*before, own.declared, steps)
 
 
-def _box(layout: FragmentLayout) -> tuple[int, ...]:
-    return layout.output_shape
+def _step_operands(
+    s: Gemm, plan: MatrixTiling, a_name: str, whole_a: bool, cx: ThreadContext
+) -> StepOperands:
+    """Registers for the operands of one step along k, less those of an a that is there already."""
+    allocs: list[Stmt] = []
+    brought: list[tuple[Region, Region, int]] = []
+    b_axis = -1 if s.transpose_b else -2
+    sides = [("b_r", s.b, plan.step_b, b_axis)]
+    if not whole_a:
+        sides.insert(0, ("a_r", s.a, plan.step_a, -2 if s.transpose_a else -1))
+    for stem, region, layout, axis in sides:
+        dtype = cx.buffers[region.buffer].dtype
+        held, alloc = cx.fragment(stem, dtype, layout.output_shape, layout)
+        allocs.append(alloc)
+        brought.append((region, b.whole(held), axis))
+    a_held = a_name if whole_a else brought[0][1].buffer
+
+    def load(step: Expr) -> Items:
+        out: list[Item] = []
+        for region, held, axis in brought:
+            part = _matrix_region(region, step, plan.atom.k, axis)
+            out += move(part, held, cx, span=s.span)
+        return tuple(out)
+
+    def multiply(step: Expr) -> Stmt:
+        at = b.mul(step, plan.step_a.values) if whole_a else ZERO
+        return _multiply(s, plan, a_held, at, brought[-1][1].buffer, cx)
+
+    return StepOperands(Piece(tuple(allocs)), load, multiply)
 
 
-def _operand_a(
-    s: Gemm, plan: MatrixTiling, step: Expr, cx: ThreadContext
-) -> tuple[Items, str, Expr, Items]:
-    """What to do before the loop, the registers that hold a, where those of this step begin, and
-    what to do in each step."""
+def _registers_of_a(s: Gemm, plan: MatrixTiling, cx: ThreadContext) -> tuple[Items, str, bool]:
+    """What to do before all steps, the registers that hold a, and whether they hold all of it;
+    a in memory is brought step by step."""
     buffer = cx.buffers[s.a.buffer]
-    size = plan.step_a.values
     if buffer.scope != "fragment":
-        held, alloc = cx.fragment("a_r", buffer.dtype, _box(plan.step_a), plan.step_a)
-        axis = -2 if s.transpose_a else -1
-        part = _matrix_region(s.a, step, plan.atom.k, axis)
-        return (declared(alloc),), held.name, ZERO, move(part, b.whole(held), cx, span=s.span)
-    at = b.mul(step, size)
+        return (), "", False
     if cx.layout(buffer) == plan.operand_a:
-        return (), buffer.name, at, ()
-    held, alloc = cx.fragment("a_r", buffer.dtype, _box(plan.operand_a), plan.operand_a)
-    return (declared(alloc), *move(s.a, b.whole(held), cx, span=s.span)), held.name, at, ()
+        return (), buffer.name, True
+    held, alloc = cx.fragment("a_r", buffer.dtype, plan.operand_a.output_shape, plan.operand_a)
+    before = (declared(alloc), *move(s.a, b.whole(held), cx, span=s.span))
+    return before, held.name, True
 
 
 def _multiply(
     s: Gemm,
     plan: MatrixTiling,
-    step: Expr,
     a_name: str,
     a_at: Expr,
     b_name: str,
@@ -234,17 +256,16 @@ def _multiply(
     def part(name: str, start: Expr, size: int) -> Region:
         return Region(name, (Range(start, b.const(size, i32)),))
 
-    number = b.add(i, b.mul(j, plan.rows))
+    row = _back_and_forth(i, j, plan.rows)
+    number = b.add(row, b.mul(j, plan.rows))
     if plan.across_first:
-        number = b.add(j, b.mul(i, plan.columns))
+        number = b.add(j, b.mul(row, plan.columns))
     c_at = b.mul(number, c_size)
-    init = None if s.init is None else b.land(s.init, b.eq(step, 0))
     one = Atom(
         name=atom.name,
-        a=part(a_name, b.add(a_at, b.mul(i, a_size)), a_size),
+        a=part(a_name, b.add(a_at, b.mul(row, a_size)), a_size),
         b=part(b_name, b.mul(j, b_size), b_size),
         c=part(s.c.buffer, c_at, c_size),
-        init=None if init == b.const(False) else init,
         span=s.span,
     )
     inner = For(
@@ -265,3 +286,11 @@ def _multiply(
         body=(inner,),
         span=s.span,
     )
+
+
+def _back_and_forth(i: Expr, j: Expr, rows: int) -> Expr:
+    """The i-th row of column j: down one column and up the next, so that two instructions in a row
+    always have an operand in common. Reading its registers again costs time."""
+    if rows < 2 or bits_of(rows) is None:
+        return i
+    return b.bit_xor(i, b.mul(b.bit_and(j, 1), rows - 1))

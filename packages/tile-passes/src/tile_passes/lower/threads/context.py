@@ -3,22 +3,23 @@ an element is named in one thread's program."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from tile_ir import build as b
 from tile_ir.core import Buffer, Region
-from tile_ir.expr import Expr, Load, Var
-from tile_ir.ops import Alloc, If, Store
+from tile_ir.expr import Const, Expr, Load, Var
+from tile_ir.ops import Alloc, If, Let, Store
 from tile_ir.types import i32
 from tile_passes.lower.context import LowerContext
 from tile_passes.lower.threads.addresses import flat_offset, static_shape
+from tile_passes.lower.threads.bits import bits_below, possible_bits
 from tile_passes.lower.threads.pieces import Items, Piece
 from tile_passes.lower.threads.spread import dealt, fits_threads, spread
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
     from tile_ir.diag import Span
     from tile_ir.layout import FragmentLayout
@@ -26,7 +27,8 @@ if TYPE_CHECKING:
     from tile_ir.target import TargetSpec
     from tile_ir.types import DType
     from tile_passes.analysis.facts import Facts
-    from tile_passes.lower.threads.spread import Spread
+    from tile_passes.lower.threads.ends import Ring
+    from tile_passes.lower.threads.spread import Loop, Spread
     from tile_passes.naming import Names
 
 __all__ = ["Rule", "ThreadContext", "whole"]
@@ -45,6 +47,19 @@ class ThreadContext:
     fixed: frozenset[Var] = frozenset()
     """Variables with one value all the time that a block works."""
     strict: bool = False
+    rings: Mapping[str, Ring] = field(default_factory=dict)
+    """The kernel's channels by name."""
+    group: Var | None = None
+    """Bound to the number of the thread's group of warps, where several groups run a program."""
+    bound: bool = False
+    """Whether `thread` is bound already; else the tile loop binds it."""
+    own: dict[Expr, Var] = field(default_factory=dict)
+    """The names of what depends on the thread alone, in the order of binding."""
+    bits: dict[Var, int] = field(default_factory=dict)
+    """The bits that can be set in variables of rules, which address arithmetic asks for."""
+
+    def __post_init__(self) -> None:
+        self.bits[self.thread] = bits_below(self.threads)
 
     # -- buffers
 
@@ -107,7 +122,34 @@ class ThreadContext:
 
     def place(self, buffer: Buffer, indices: Sequence[Expr]) -> tuple[Expr, ...]:
         """The indices of an element outside registers."""
-        return (flat_offset(buffer, indices),) if buffer.scope == "shared" else tuple(indices)
+        if buffer.scope != "shared":
+            return tuple(indices)
+        return (flat_offset(buffer, indices, self.bits),)
+
+    def bind(self, stem: str, value: Expr) -> Expr:
+        """A value that depends on the thread alone, named once for all that need it; what is a name
+        or a number already stays."""
+        if isinstance(value, (Const, Var)):
+            return value
+        found = self.own.get(value)
+        if found is None:
+            found = self.own[value] = self.names.var(stem)
+            self._note(found, possible_bits(value, self.bits))
+        return found
+
+    def bindings(self) -> Items:
+        """What `bind` named, for the place where the thread's number is known."""
+        return (Piece(tuple(Let(var=v, value=e) for e, v in self.own.items())),) if self.own else ()
+
+    def note_loops(self, loops: Iterable[Loop]) -> None:
+        """Remember what bits can be set in the variables of loops."""
+        for loop in loops:
+            if isinstance(loop.var, Var):
+                self._note(loop.var, bits_below(loop.digit.extent))
+
+    def _note(self, var: Var, bits: int | None) -> None:
+        if bits is not None:
+            self.bits[var] = bits
 
     def load(self, buffer: Buffer, indices: Sequence[Expr]) -> Load:
         """A read of an element outside registers."""
@@ -115,15 +157,11 @@ class ThreadContext:
 
     # -- iterations
 
-    def spread(
-        self,
-        layout: FragmentLayout,
-        extents: Sequence[int],
-        span: Span | None,
-        vector: int = 1,
-    ) -> Spread:
+    def spread(self, layout: FragmentLayout, extents: Sequence[int], vector: int = 1) -> Spread:
         """A box dealt to the threads of the block."""
-        return spread(layout, extents, self.thread, self.names, vector, span)
+        made = spread(layout, extents, self.thread, self.names, self.bind, vector)
+        self.note_loops(made.loops)
+        return made
 
     def once(self, body: Body, span: Span | None) -> Body:
         """Statements for one thread of the block."""

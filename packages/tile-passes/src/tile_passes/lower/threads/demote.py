@@ -14,8 +14,9 @@ from tile_ir import expr as ex
 from tile_ir.core import Buffer, Region
 from tile_ir.expr import Const, Expr, Var
 from tile_ir.opdef import bodies, opdef, operand_values
-from tile_ir.ops import Alloc, Atomic, Parallel, Print, Scan, Store, Transpose, View
+from tile_ir.ops import Alloc, Atomic, Copy, Parallel, Print, Scan, Store, Transpose, View
 from tile_ir.rewrite import map_stmts, replace, stmt_exprs
+from tile_passes.lower.threads.parts import part_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -73,7 +74,7 @@ def _scan(
                 found.add(name)
         for region in _regions(s):
             name = region.buffer
-            if _is_fragment(name, buffers) and not _whole(s, region, buffers[name]):
+            if _is_fragment(name, buffers) and not _held_box(s, region, buffers[name]):
                 found.add(name)
         inner = s if isinstance(s, Parallel) else loop
         for part in bodies(s):
@@ -97,6 +98,13 @@ def _regions(s: Stmt) -> Iterator[Region]:
         for value in operand_values(getattr(s, f.name)):
             if isinstance(value, Region):
                 yield value
+
+
+def _held_box(s: Stmt, region: Region, buffer: Buffer) -> bool:
+    """Whether the elements of a region are the same registers in all threads."""
+    return _whole(s, region, buffer) or (
+        isinstance(s, Copy) and part_of(region, buffer) is not None
+    )
 
 
 def _whole(s: Stmt, region: Region, buffer: Buffer) -> bool:

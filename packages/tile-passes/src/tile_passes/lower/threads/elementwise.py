@@ -118,7 +118,7 @@ def lower_parallel(s: Stmt, cx: ThreadContext) -> Items:
         return (Piece(_strided(s, cx)),)
     extents = [int(e.value) for e in s.extents]  # type: ignore[attr-defined]  # just checked
     touched = _fragments(s, cx)
-    over = cx.spread(_layout(s, extents, touched, cx), extents, s.span)
+    over = cx.spread(_layout(s, extents, touched, cx), extents)
     exclusive = over.first is not None and _must_run_once(s, touched, cx)
     held: dict[tuple[str, tuple[Expr, ...]], Expr] = {}
     strangers: dict[str, None] = {}

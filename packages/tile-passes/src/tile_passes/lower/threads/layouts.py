@@ -75,6 +75,8 @@ def _of_product(
     threads: int,
     found: dict[str, FragmentLayout],
 ) -> None:
+    if all(buffers[r.buffer].scope != "fragment" or r.buffer in found for r in (s.c, s.a)):
+        return
     plan = tiling(s, buffers, target, threads)
     if plan is None:
         return
@@ -91,7 +93,7 @@ def _relations(body: Body, buffers: Mapping[str, Buffer], threads: int) -> list[
             out.append(_of_loop(s, buffers))
         elif isinstance(s, Copy):
             out.append(_of_copy(s, buffers))
-        elif isinstance(s, Reduce):
+        elif isinstance(s, Reduce) and not s.parts:  # parts are made for layouts that are there
             out.append(_of_reduction(s, buffers, threads))
     return [r for r in out if r.members]
 

@@ -2,8 +2,10 @@
 
 It stands after the Plan was applied, last before emission. Fragments become arrays of registers
 with constant indices, shared tiles flat memory at offsets of one arena, tile operations loops over
-what one thread has of them; barriers go where threads meet in memory. What a fragment's layout
-leaves open is chosen here, so the pass also serves programs that nobody planned.
+what one thread has of them; barriers go where threads meet in memory. Roles become branches on the
+thread's number, channels barriers that count or groups of copies, issues the instructions that
+start them. What a fragment's layout leaves open is chosen here, so the pass also serves programs
+that nobody planned.
 
     before:
         func @f(C: global f32[1024]) {
@@ -20,11 +22,11 @@ leaves open is chosen here, so the pass also serves programs that nobody planned
           kernel @f {
             tiles (bx) in (2) {
               let tid = thread_index()
+              let t0 = tid * 4
               alloc x: local f32[4]
               for v in (0, 4, 1) unroll {
                 store x[v] = 1.0
               }
-              let t0 = tid * 4
               store C[ramp(bx * 512 + t0, 1, 4)] = x[ramp(0, 1, 4)]
             }
           }
@@ -53,10 +55,12 @@ from tile_ir.ops import (
     For,
     Gemm,
     If,
+    Issue,
     Kernel,
     Let,
     Parallel,
     Reduce,
+    Role,
     Scan,
     Store,
     Tiles,
@@ -65,7 +69,7 @@ from tile_ir.ops import (
     While,
 )
 from tile_ir.rewrite import declared as declared_buffers
-from tile_ir.rewrite import map_exprs, map_stmts, replace, walk, with_body
+from tile_ir.rewrite import map_exprs, replace, walk, with_body
 from tile_ir.types import i32
 from tile_passes.analysis.context import FactWalk
 from tile_passes.analysis.facts import Facts
@@ -77,14 +81,28 @@ from tile_passes.lower.reductions import lower_scan
 from tile_passes.lower.threads.addresses import flattened
 from tile_passes.lower.threads.arena import arena
 from tile_passes.lower.threads.boxes import box_of_atomic, box_of_copy, box_of_fill
+from tile_passes.lower.threads.channels import lower_channels, uses_channels
 from tile_passes.lower.threads.context import ThreadContext
 from tile_passes.lower.threads.demote import demoted
 from tile_passes.lower.threads.elementwise import Elements, lower_parallel, lower_single
+from tile_passes.lower.threads.ends import Ring
+from tile_passes.lower.threads.first_trips import cleared_before
+from tile_passes.lower.threads.groups import group_number, group_threads
+from tile_passes.lower.threads.issues import lower_issue
 from tile_passes.lower.threads.layouts import choose_layouts
-from tile_passes.lower.threads.moves import lower_convert, lower_copy, lower_fill
+from tile_passes.lower.threads.moves import lower_convert, lower_fill
 from tile_passes.lower.threads.pieces import Item, Items, Nest, Piece, assemble
+from tile_passes.lower.threads.placed import placed
 from tile_passes.lower.threads.products import lower_gemm
 from tile_passes.lower.threads.reductions import lower_reduce
+from tile_passes.lower.threads.roles import (
+    register_limits,
+    role_threads,
+    roles_of,
+    split_by_roles,
+)
+from tile_passes.lower.threads.slices import lower_copy_of_parts
+from tile_passes.lower.threads.steps import turned
 from tile_passes.lower.threads.syncs import insert_syncs
 from tile_passes.lower.threads.touches import Toucher
 from tile_passes.naming import Names
@@ -118,7 +136,7 @@ None leaves its operation to `RULES`."""
 RULES: Mapping[type[Stmt], Rule] = MappingProxyType(
     {
         Convert: lower_convert,
-        Copy: lower_copy,
+        Copy: lower_copy_of_parts,
         Fill: lower_fill,
         Gemm: lower_gemm,
         Parallel: lower_parallel,
@@ -127,7 +145,7 @@ RULES: Mapping[type[Stmt], Rule] = MappingProxyType(
 )
 """The rule of each operation that threads share."""
 
-_UNIFORM = (For, If, While)
+_UNIFORM = (If, While)
 """What all threads enter together when it stands outside a `parallel`."""
 
 
@@ -135,7 +153,9 @@ def lower_threads(fn: Function, target: TargetSpec) -> Function:
     """The function of stage `simt`: every kernel as the program of one thread.
 
     Raises:
-        InternalError: E9001 for an operation that has to be gone by now (channels, roles, issues).
+        InternalError: E9001 for an operation that has no meaning in a thread's program, or a
+            channel that the target has no barriers for.
+        TileError: E0703 when barriers do not fit into shared memory.
     """
     buffers = declared_buffers(fn)
     fixed = frozenset([*fn.dims, *(p.scalar for p in fn.params if p.scalar is not None)])
@@ -170,11 +190,22 @@ class _Host:
         return self._kernel(s, facts) if isinstance(s, Kernel) else s
 
     def _kernel(self, s: Kernel, facts: Facts) -> Kernel:
-        forms = _ElementForms(self.buffers, self.names, self.strict)
-        body = self.walk.rewrite(demoted(s.body, self.buffers), facts, forms.visit)
-        body = demoted(body, self.buffers)
         threads = prod(s.threads)
-        self._choose_layouts(body, threads)
+        body, rings = s.body, dict[str, Ring]()
+        if uses_channels(body):
+            body, rings = lower_channels(s, self.target, self.buffers, self.names)
+        scalars = [v for ring in rings.values() for c in ring.cursors for v in c.scalars]
+        self.buffers.update((v.name, v) for v in scalars)
+        steps = FactWalk(self.walk.written | {v.name for v in scalars})
+        forms = _ElementForms(self.buffers, self.names, self.strict)
+        body = demoted(body, self.buffers)
+        made = steps.rewrite(body, facts, forms.visit)
+        body = body if made is body else demoted(made, self.buffers)
+        roles = roles_of(body)
+        for part, count in [(r.body, role_threads(r, self.target)) for r in roles] or [
+            (body, threads)
+        ]:
+            self._choose_layouts(part, count)
         cx = ThreadContext(
             target=self.target,
             threads=threads,
@@ -184,8 +215,24 @@ class _Host:
             facts=facts,
             fixed=self.fixed,
             strict=self.strict,
+            rings=rings,
         )
-        return replace(s, body=_finished(_Lowering(self.walk, cx).body(body, facts), self.buffers))
+        lowering = _Lowering(steps, cx, register_limits(roles, threads, self.target))
+        return replace(s, body=self._finished(lowering.kernel(body, facts), rings))
+
+    def _finished(self, items: Items, rings: Mapping[str, Ring]) -> Body:
+        """The kernel's body with shared tiles at their offsets and barriers in between."""
+        carried = frozenset(n for ring in rings.values() for n in ring.channel.carries)
+        toucher = Toucher(self.buffers)
+        found = arena(items, toucher, carried)
+
+        def overlap(a: str, c: str) -> bool:
+            # The channel's own protocol orders what its ends do to a slot.
+            return a not in carried and c not in carried and found.overlap(a, c)
+
+        body = assemble(insert_syncs(items, toucher, overlap))
+        room = self.target.capacity("shared")
+        return placed(body, found.placed, self.buffers, self.names, room)
 
     def _choose_layouts(self, body: Body, threads: int) -> None:
         own = {s.buffer.name for s in walk(body) if isinstance(s, Alloc)}
@@ -215,26 +262,70 @@ class _Lowering:
 
     walk: FactWalk
     cx: ThreadContext
+    limits: dict[str, Body]
+    """What the warps of each role do first."""
+
+    def kernel(self, body: Body, facts: Facts) -> Items:
+        """The items of a kernel; roles around their tile loops need the thread's number first."""
+        if not any(isinstance(s, Role) for s in body):
+            return self.body(body, facts)
+        cx = dataclasses.replace(self.cx, bound=True, own={})
+        items = dataclasses.replace(self, cx=cx).body(body, facts)
+        return (self._bind(), *cx.bindings(), *items)
+
+    def _bind(self) -> Piece:
+        return Piece((Let(var=self.cx.thread, value=Call("thread_index", (), i32)),))
 
     def body(self, body: Body, facts: Facts) -> Items:
         out: list[Item] = []
+        roles = [s for s in body if isinstance(s, Role)]
         for s in body:
-            out.extend(self.stmt(s, facts))
+            if not isinstance(s, Role):
+                out.extend(self.stmt(s, facts))
+            elif s is roles[0]:  # the others run at the same time
+                out.extend(self._roles(body, facts))
             facts = self.walk.after(s, facts)
         return tuple(out)
+
+    def _grouped(self, cx: ThreadContext) -> tuple[Items, ThreadContext]:
+        """The number of a thread's group of warps, found once where there are several."""
+        size = group_threads(cx.target)
+        if cx.threads <= size or size == cx.target.warp_width:
+            return (), cx
+        group = cx.names.var("group")
+        let = Let(var=group, value=group_number(cx.thread, size, cx.target))
+        return (Piece((let,)),), dataclasses.replace(cx, group=group)
+
+    def _roles(self, body: Body, facts: Facts) -> Items:
+        def lower(role: Role, thread: Var) -> Items:
+            count = role_threads(role, self.cx.target)
+            own = dataclasses.replace(self.cx, threads=count, thread=thread, bound=True, own={})
+            lead, own = self._grouped(own)
+            items = dataclasses.replace(self, cx=own).body(role.body, facts)
+            return (*lead, *own.bindings(), *items)
+
+        cx = dataclasses.replace(self.cx, facts=facts)
+        return split_by_roles(roles_of(body), cx, lower, self.limits)
 
     def stmt(self, s: Stmt, facts: Facts) -> Items:
         cx = dataclasses.replace(self.cx, facts=facts)
         rule = RULES.get(type(s))
+        if isinstance(s, Issue):
+            return lower_issue(s, cx)
         if rule is not None:
             # A loop's elements are its rule's business; elsewhere expressions hold for all threads.
             return rule(s if isinstance(s, Parallel) else map_exprs(s, Elements(cx).expr), cx)
         if isinstance(s, Tiles):
-            start = Piece((Let(var=cx.thread, value=Call("thread_index", (), i32)),))
             fixed = cx.fixed | set(s.vars) if s.claim == "hardware" else cx.fixed
-            inner = _Lowering(self.walk, dataclasses.replace(cx, fixed=fixed))
+            own = dataclasses.replace(cx, fixed=fixed, bound=True, own=cx.own if cx.bound else {})
+            inner = dataclasses.replace(self, cx=own)
             items = inner.body(s.body, self.walk.inside(s, facts))
-            return (Nest(s, (("body", (start, *items)),)),)
+            if not cx.bound:
+                items = (self._bind(), *own.bindings(), *items)
+            return (Nest(s, (("body", items),)),)
+        if isinstance(s, For):
+            fills, s = cleared_before(s, cx.buffers, facts)
+            return (*self.body(fills, facts), *turned(self._nest(s, facts, cx), cx))
         if isinstance(s, _UNIFORM):
             return (self._nest(s, facts, cx),)
         if isinstance(s, Alloc):
@@ -263,20 +354,6 @@ class _Lowering:
         if buffer.scope == "fragment":
             return replace(s, buffer=cx.registers(buffer))
         return replace(s, buffer=buffer)
-
-
-def _finished(items: Items, buffers: Mapping[str, Buffer]) -> Body:
-    """The kernel's body with shared tiles at their offsets and barriers in between."""
-    toucher = Toucher(buffers)
-    found = arena(items, toucher)
-    body = assemble(insert_syncs(items, toucher, found.overlap))
-
-    def visit(s: Stmt) -> Stmt | None:
-        if isinstance(s, Alloc) and s.buffer.name in found.placed:
-            return replace(s, buffer=found.placed[s.buffer.name])
-        return None
-
-    return map_stmts(body, visit)
 
 
 def _run(fn: Function, cx: PassContext, plan: Plan) -> Function:

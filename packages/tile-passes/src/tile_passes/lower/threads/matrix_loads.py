@@ -1,4 +1,4 @@
-"""Operands of matrix instructions from shared memory by the whole warp at once.
+"""Operands of matrix instructions from shared memory by the whole warp at once, and results back.
 
 A warp's matrix instruction wants pairs of elements spread over its lanes in 8x8 matrices. Loading
 them lane by lane costs one access for each pair, or each element where memory runs the other way;
@@ -13,9 +13,8 @@ from typing import TYPE_CHECKING
 
 from tile_ir import build as b
 from tile_ir.core import Range, Region
-from tile_ir.expr import Const, Expr, Var
 from tile_ir.layout import Digit, Digits, cut_digits, places
-from tile_ir.ops import Let, MatrixLoad
+from tile_ir.ops import MatrixLoad, MatrixStore
 from tile_ir.types import i32
 from tile_passes.lower.threads.addresses import ZERO, digit
 from tile_passes.lower.threads.alignment import run_in_memory
@@ -26,12 +25,13 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from tile_ir.diag import Span
+    from tile_ir.expr import Expr
     from tile_ir.layout import FragmentLayout
     from tile_ir.opdef import Stmt
     from tile_passes.lower.threads.context import ThreadContext
     from tile_passes.lower.threads.moves import Side
 
-__all__ = ["load_matrices"]
+__all__ = ["can_store_matrices", "load_matrices", "store_matrices"]
 
 _SIDE = 8
 """Rows and columns of a matrix."""
@@ -78,7 +78,39 @@ def load_matrices(
         return None
     if run_in_memory(a.buffer, a.region, a.axes[-1], _SIDE, cx, clip=False) < _SIDE:
         return None
-    return _loads(a, c, layout, found, cx, span)
+    return _moves(a, c, layout, found, cx, span, out=False)
+
+
+def store_matrices(
+    a: Side,
+    c: Side,
+    layout: FragmentLayout,
+    extents: Sequence[int],
+    cx: ThreadContext,
+    span: Span | None,
+) -> Piece | None:
+    """The stores that bring registers `a`, which lie as `layout` says, to shared tile `c`.
+
+    None where the target, the types, the alignment or the layout do not allow it.
+    """
+    if not (_allowed(c, a, cx) and cx.target.has("matrix_store")):
+        return None
+    found = _as_matrices(layout, cx) if layout.output_shape == tuple(extents) else None
+    if found is None:
+        return None
+    if run_in_memory(c.buffer, c.region, c.axes[-1], _SIDE, cx, clip=False) < _SIDE:
+        return None
+    return _moves(c, a, layout, found, cx, span, out=True)
+
+
+def can_store_matrices(a: Side, c: Side, cx: ThreadContext) -> bool:
+    """Whether registers would go to shared memory as matrices if they had its type."""
+    return (
+        (a.buffer.scope, c.buffer.scope) == ("fragment", "shared")
+        and c.buffer.dtype.storage_bits == _ELEMENT_BITS
+        and c.buffer.dtype.is_float
+        and cx.target.has("matrix_store")
+    )
 
 
 def _allowed(a: Side, c: Side, cx: ThreadContext) -> bool:
@@ -114,31 +146,30 @@ def _as_matrices(layout: FragmentLayout, cx: ThreadContext) -> _Matrices | None:
     return _Matrices(x if transpose else y, transpose, together, repeats, lanes[1])
 
 
-def _loads(
+def _moves(
     a: Side,
     c: Side,
     layout: FragmentLayout,
     found: _Matrices,
     cx: ThreadContext,
     span: Span | None,
+    *,
+    out: bool,
 ) -> Piece:
+    """From shared tile `a` to registers `c`, or `out` again."""
     held = 2 * found.count
     made = tuple(
         Loop(cx.names.var("v"), held * place, d)
         for place, d in zip(places(found.repeats), found.repeats, strict=True)
     )
-    lets: list[Stmt] = []
     at: list[Expr] = []
     for axis in layout.outputs:
-        base = _named_row(found, axis, cx.thread)
-        if not isinstance(base, (Const, Var)):
-            var = cx.names.var(f"t{axis[1:]}")
-            lets.append(Let(var=var, value=base, span=span))
-            base = var
+        base = cx.bind(f"t{axis[1:]}", _named_row(found, axis, cx.thread))
         for loop in made:
             if loop.digit.axis == axis:
                 base = b.add(base, b.mul(loop.var, loop.digit.stride))
         at.append(base)
+    cx.note_loops(made)
     order = a.box_axes()
     indices = [
         r.start if i is None else b.add(r.start, at[i])
@@ -148,13 +179,12 @@ def _loads(
     register: Expr = ZERO
     for loop in made:
         register = b.add(register, b.mul(loop.var, loop.place))
-    one = MatrixLoad(
-        row=Region(a.buffer.name, (Range(start, b.const(_SIDE, i32)),)),
-        dst=Region(c.buffer.name, (Range(register, b.const(held, i32)),)),
-        transpose=found.transpose,
-        span=span,
-    )
-    return Piece((*lets, *loops(made, (one,), span)))
+    row = Region(a.buffer.name, (Range(start, b.const(_SIDE, i32)),))
+    part = Region(c.buffer.name, (Range(register, b.const(held, i32)),))
+    one: Stmt = MatrixLoad(row=row, dst=part, transpose=found.transpose, span=span)
+    if out:
+        one = MatrixStore(row=row, src=part, transpose=found.transpose, span=span)
+    return Piece(loops(made, (one,), span))
 
 
 def _named_row(found: _Matrices, axis: str, thread: Expr) -> Expr:

@@ -19,7 +19,11 @@ from tile_passes.lower.context import long_axes
 from tile_passes.lower.threads.addresses import ZERO, bits_of
 from tile_passes.lower.threads.alignment import run_in_memory
 from tile_passes.lower.threads.context import declared, guarded, put
-from tile_passes.lower.threads.matrix_loads import load_matrices
+from tile_passes.lower.threads.matrix_loads import (
+    can_store_matrices,
+    load_matrices,
+    store_matrices,
+)
 from tile_passes.lower.threads.owners import Owner, owner
 from tile_passes.lower.threads.pieces import Items, Piece
 from tile_passes.lower.threads.spread import ONE, box_axes, dealt, register, relabel
@@ -31,6 +35,8 @@ if TYPE_CHECKING:
     from tile_ir.opdef import Body, Stmt
     from tile_passes.lower.threads.context import ThreadContext
     from tile_passes.lower.threads.spread import Spread
+
+_REGISTER_BITS = 32
 
 __all__ = ["lower_convert", "lower_copy", "lower_fill", "move"]
 
@@ -106,9 +112,12 @@ def move(
     extents = [int(dst.ranges[i].extent.value) for i in c.axes]  # type: ignore[attr-defined]  # tiles are static
     layout, vector = _dealing(a, c, extents, cx, width)
     together = load_matrices(a, c, layout, extents, cx, span)
+    together = together or store_matrices(a, c, layout, extents, cx, span)
     if together is not None:
         return (together,)
-    over = cx.spread(layout, extents, span, vector)
+    if a.buffer.dtype is not c.buffer.dtype and can_store_matrices(a, c, cx):
+        return _converted_first(a, c, layout, extents, cx, span)
+    over = cx.spread(layout, extents, vector)
     if a.in_registers and c.in_registers and _register(a, over, cx) is None:
         return _through_shared(a, c, extents, cx, span)
     owned = []
@@ -120,6 +129,21 @@ def move(
         if found is not None and a.buffer is not c.buffer:
             owned.append((side.buffer.name, found))
     return (Piece(_moved(a, c, over, vector, cx, span), tuple(owned)),)
+
+
+def _converted_first(
+    a: Side,
+    c: Side,
+    layout: FragmentLayout,
+    extents: list[int],
+    cx: ThreadContext,
+    span: Span | None,
+) -> Items:
+    """Registers to registers of the type in memory, then there."""
+    held, alloc = cx.fragment(f"{a.buffer.name}_out", c.buffer.dtype, extents, layout)
+    full = b.whole(held)
+    before = move(a.region, full, cx, span=span)
+    return (declared(alloc), *before, *move(full, c.region, cx, span=span))
 
 
 def _owner(side: Side, over: Spread, extents: list[int], cx: ThreadContext) -> Owner | None:
@@ -163,8 +187,17 @@ def _dealing(
         return dealt(extents, cx.threads, widest), widest
     layout = _own(c if c.in_registers else a, cx)
     if a.in_registers and c.in_registers:
-        return layout, 1
+        return layout, _register_pair(layout, a, c, cx)
     return layout, _register_run(layout, len(extents), widest)
+
+
+def _register_pair(layout: FragmentLayout, a: Side, c: Side, cx: ThreadContext) -> int:
+    """How many neighbouring registers move at once between fragments that lie alike: elements
+    narrower than a register share one only where they are written together."""
+    bits = min(a.buffer.dtype.storage_bits, c.buffer.dtype.storage_bits)
+    lanes = _REGISTER_BITS // bits if bits in (8, 16) else 1
+    alike = _own(a, cx) == layout and bool(layout.value) and layout.value[0].extent % lanes == 0
+    return lanes if alike else 1
 
 
 def _register_run(layout: FragmentLayout, rank: int, widest: int) -> int:
@@ -274,7 +307,7 @@ def lower_fill(s: Stmt, cx: ThreadContext) -> Items:
     vector = _longest(side, cx) if extents else 1
     while vector > 1 and extents[-1] % vector:
         vector //= 2
-    over = cx.spread(dealt(extents, cx.threads, vector), extents, s.span, vector)
+    over = cx.spread(dealt(extents, cx.threads, vector), extents, vector)
     value = b.cast(s.value, buffer.dtype.with_lanes(vector))
     one = put(buffer, _lanes(_place(side, over, cx), vector), value, s.span)
     body = guarded((one,), side.inside(over, cx), over.first, span=s.span)

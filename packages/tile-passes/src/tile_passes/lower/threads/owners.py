@@ -10,14 +10,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from tile_ir.expr import Binary, Expr, Var, free_vars
+from tile_ir.layout import FragmentLayout
 from tile_passes.lower.threads.addresses import ZERO
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from tile_ir.layout import FragmentLayout
-
-__all__ = ["Owner", "index_of", "owner"]
+__all__ = ["BY_ENGINE", "Owner", "index_of", "owner"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +27,11 @@ class Owner:
     layout: FragmentLayout
     axes: tuple[int | None, ...]
     starts: tuple[Expr, ...]
+
+
+BY_ENGINE = Owner(FragmentLayout(thread=(), value=(), outputs=()), (), ())
+"""Whatever a copy engine writes to global memory: no barrier of threads waits for it, so none is
+needed between two of its copies."""
 
 
 def owner(

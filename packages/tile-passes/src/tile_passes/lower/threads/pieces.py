@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from tile_ir.opdef import Body, Stmt
+    from tile_ir.ops import Sync
     from tile_passes.lower.threads.owners import Owner
 
 __all__ = ["Item", "Items", "Nest", "Piece", "assemble"]
@@ -34,10 +35,15 @@ class Piece:
 
 @dataclass(frozen=True, slots=True)
 class Nest:
-    """A statement that all threads enter together, with the items of its bodies by field."""
+    """A statement that all threads enter together, with the items of its bodies by field.
+
+    `barriers` has the barrier for each body where some threads run one body and others another,
+    None for a body that one thread runs.
+    """
 
     stmt: Stmt
     bodies: tuple[tuple[str, Items], ...]
+    barriers: tuple[Sync | None, ...] = ()
 
 
 Item = Piece | Nest

@@ -13,13 +13,13 @@ from tile_ir.types import f32
 from tile_passes.lower.threads.addresses import ZERO
 from tile_passes.lower.threads.atoms import lower_product, tiling
 from tile_passes.lower.threads.context import declared, put
-from tile_passes.lower.threads.elementwise import Elements
 from tile_passes.lower.threads.moves import filled, move
-from tile_passes.lower.threads.pieces import Items, Nest, Piece
+from tile_passes.lower.threads.pieces import Item, Items, Nest, Piece
 from tile_passes.lower.threads.spread import ONE, dealt, over_box, register
 
 if TYPE_CHECKING:
     from tile_ir.core import Buffer, Region
+    from tile_ir.diag import Span
     from tile_ir.layout import FragmentLayout
     from tile_ir.opdef import Stmt
     from tile_ir.types import DType
@@ -35,13 +35,26 @@ def lower_gemm(s: Stmt, cx: ThreadContext) -> Items:
     plan = tiling(s, cx.buffers, cx.target, cx.threads)
     if plan is not None:
         if _lies(c, plan.accumulator, cx):
-            return lower_product(s, plan, cx)
+            # Once before the product, rather than a question before each of its instructions.
+            cleared = () if s.init is None else (_cleared(s.init, c, cx, s.span),)
+            return (*cleared, *lower_product(s, plan, cx))
         return _accumulated_in(plan.accumulator, c.dtype, s, cx)
     kind = _accumulator(c.dtype)
     if c.scope == "fragment" and c.rank == 2 and c.dtype is kind:
         return _by_elements(s, cx)
     m, n = (int(r.extent.value) for r in s.c.ranges[-2:])  # type: ignore[attr-defined]  # tiles are static
     return _accumulated_in(dealt((m, n), cx.threads), kind, s, cx)
+
+
+def _cleared(
+    init: Expr, c: Buffer, cx: ThreadContext, span: Span | None, otherwise: Items = ()
+) -> Item:
+    """The accumulator set to zero where `init` holds, else what has to be done instead."""
+    zero = Piece(filled(c, b.const(0, c.dtype), cx, span))
+    if init == b.const(True):
+        return zero
+    head = If(cond=init, then=(), span=span)
+    return Nest(head, (("then", (zero,)), ("orelse", otherwise)))
 
 
 def _lies(c: Buffer, layout: FragmentLayout, cx: ThreadContext) -> bool:
@@ -61,10 +74,7 @@ def _accumulated_in(layout: FragmentLayout, kind: DType, s: Gemm, cx: ThreadCont
     full = b.whole(acc)
     before = move(s.c, full, cx, span=s.span)
     if s.init is not None:
-        zero = Piece(filled(acc, b.const(0, kind), cx, s.span))
-        cond = Elements(cx).expr(s.init)
-        head = If(cond=cond, then=(), span=s.span)
-        before = (Nest(head, (("then", (zero,)), ("orelse", before))),)
+        before = (_cleared(s.init, acc, cx, s.span, before),)
     product = lower_gemm(replace(s, c=full, init=None), cx)
     return (declared(alloc), *before, *product, *move(full, s.c, cx, span=s.span))
 
@@ -88,7 +98,7 @@ def _by_elements(s: Gemm, cx: ThreadContext) -> Items:
     held = cx.layout(c)
     box = over_box(held, cx.threads)
     assert box is not None  # it fits the block already
-    over = cx.spread(box, extents, s.span)
+    over = cx.spread(box, extents)
     at = register(held, over, (0, 1))
     assert at is not None  # its own layout
     k = cx.names.var("k")
@@ -98,9 +108,8 @@ def _by_elements(s: Gemm, cx: ThreadContext) -> Items:
     step = put(c, (at,), b.add(Load(c.name, (at,), c.dtype), product), s.span)
     depth = s.a.ranges[-2 if s.transpose_a else -1].extent
     inner = over.nest((step,), s.span)
-    lets = inner[: len(over.lets)]
-    loop = For(var=k, start=ZERO, stop=depth, step=ONE, body=inner[len(lets) :], span=s.span)
-    body: list[Stmt] = [*lets]
+    loop = For(var=k, start=ZERO, stop=depth, step=ONE, body=inner, span=s.span)
+    body: list[Stmt] = []
     if s.init is not None:
         zero = filled(c, b.const(0, c.dtype), cx, s.span)
         body.append(If(cond=s.init, then=zero, span=s.span))

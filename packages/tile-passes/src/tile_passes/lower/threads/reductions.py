@@ -7,11 +7,13 @@ line ends up with the result, so that what follows finds it in its own registers
 
 from __future__ import annotations
 
+from math import prod
 from typing import TYPE_CHECKING
 
 from tile_ir import build as b
-from tile_ir.expr import Call, Expr, Load
-from tile_ir.layout import places
+from tile_ir.diag import InternalError
+from tile_ir.expr import Call, Expr, Load, Var
+from tile_ir.layout import Digit, FragmentLayout, places
 from tile_ir.ops import For, Reduce
 from tile_ir.types import i32
 from tile_passes.lower.reductions import accumulator_type, combine, identity
@@ -23,11 +25,15 @@ from tile_passes.lower.threads.spread import ONE, box_axes, dealt, over_box, reg
 
 if TYPE_CHECKING:
     from tile_ir.core import Buffer
-    from tile_ir.layout import FragmentLayout
     from tile_ir.opdef import Body, Stmt
     from tile_passes.lower.threads.context import ThreadContext
+    from tile_passes.lower.threads.spread import Loop, Spread
 
 __all__ = ["lower_reduce"]
+
+MIN_LOOPS, MIN_LENGTH, MAX_WAYS = 2, 8, 4
+"""Lines worth several accumulators: two digits, of which the first is small, and this long."""
+_PLAIN = {"absmax": "max", "abssum": "sum"}
 
 
 def lower_reduce(s: Stmt, cx: ThreadContext) -> Items:
@@ -44,11 +50,25 @@ def lower_reduce(s: Stmt, cx: ThreadContext) -> Items:
     shape = [int(r.extent.value) for r in s.src.ranges]  # type: ignore[attr-defined]  # tiles are static
     shape[s.dim] = 1
     acc, alloc = cx.fragment("acc", acc_type, shape, kept)
-    start = filled(acc, identity(s.kind, acc_type), cx, s.span)
     own = _within_thread(s, src, acc, held, cx)
-    items: list[Piece] = [Piece((alloc, *start, *own))]
+    items: list[Piece] = [Piece((alloc, *own))]
+    if s.parts:
+        return (*items, _parts(s, acc, dst, cx))
     items += _across_threads(s, acc, held, axis, cx)
     return (*items, *_result(s, acc, dst, cx))
+
+
+def _parts(s: Reduce, acc: Buffer, dst: Buffer, cx: ThreadContext) -> Piece:
+    """dst = acc, or dst = dst op acc: each thread has just its own part of both."""
+    values = cx.layout(acc).values
+    if dst.scope != "fragment" or cx.layout(dst).values != values:
+        raise InternalError("E9001", f"{dst.name} does not hold the parts of threads", span=s.span)
+    at = cx.names.var("v")
+    total: Expr = Load(acc.name, (at,), acc.dtype)
+    if not s.clear:
+        total = combine(s.kind, b.cast(Load(dst.name, (at,), dst.dtype), acc.dtype), total, s.nan)
+    step = put(dst, (at,), b.cast(total, dst.dtype), s.span)
+    return Piece((_over_registers(at, values, (step,), s),))
 
 
 def _source_in_memory(s: Reduce, src: Buffer, cx: ThreadContext) -> Items:
@@ -76,7 +96,7 @@ def _within_thread(
     s: Reduce, src: Buffer, acc: Buffer, held: FragmentLayout, cx: ThreadContext
 ) -> Body:
     extents = [int(r.extent.value) for r in s.src.ranges]  # type: ignore[attr-defined]  # tiles are static
-    over = cx.spread(held, extents, s.span)
+    over = cx.spread(held, extents)
     dim = s.dim % len(extents)
     rank = len(extents)
     item_at = register(cx.layout(src), over, tuple(range(rank)))
@@ -84,8 +104,67 @@ def _within_thread(
     assert item_at is not None
     assert acc_at is not None  # both layouts come from the one that deals the box
     item = b.cast(Load(src.name, (item_at,), src.dtype), acc.dtype)
-    value = combine(s.kind, Load(acc.name, (acc_at,), acc.dtype), item, s.nan)
-    return over.nest((put(acc, (acc_at,), value, s.span),), s.span)
+    chain = _chain(s, acc, over, f"d{dim}", cx)
+    if chain is None:
+        body = over.nest(_combined(s, acc, acc_at, item), s.span)
+        return (*filled(acc, identity(s.kind, acc.dtype), cx, s.span), *body)
+    ways = chain.digit.extent
+    layout = cx.layout(acc)
+    digits = (Digit(ways, f"d{dim}", 1), *layout.value)
+    shape = [ways if a == dim else int(n.value) for a, n in enumerate(acc.shape)]  # type: ignore[attr-defined]  # tiles are static
+    apart = FragmentLayout(thread=layout.thread, value=digits, outputs=layout.outputs)
+    several, alloc = cx.fragment(f"{acc.name}s", acc.dtype, shape, apart)
+    at = b.add(b.mul(acc_at, ways), chain.var)
+    starts = _first_of(over, f"d{dim}", chain)
+    each = over.nest(_combined(s, several, at, item, starts), s.span)
+    return (alloc, *each, *_joined(s, several, acc, ways, cx))
+
+
+def _chain(s: Reduce, acc: Buffer, over: Spread, axis: str, cx: ThreadContext) -> Loop | None:
+    """The loop of which every step gets an accumulator of its own: each operation waits for the one
+    before it, so that one accumulator for each result leaves a processor idle. None where the order
+    of a sum counts, where a line may start with a NaN that loses, or where lines are short."""
+    mine = [x for x in over.loops if x.digit.axis == axis and isinstance(x.var, Var)]
+    length = prod(x.digit.extent for x in mine)
+    ordered = cx.strict and s.kind in ("sum", "abssum") and acc.dtype.is_float
+    short = len(mine) < MIN_LOOPS or length < MIN_LENGTH
+    if ordered or s.nan == "ignore" or over.inside is not None or short:
+        return None
+    return mine[0] if mine[0].digit.extent <= MAX_WAYS else None
+
+
+def _first_of(over: Spread, axis: str, chain: Loop) -> Expr:
+    """Whether an iteration is the first that comes to its accumulator."""
+    rest = [x.var for x in over.loops if x.digit.axis == axis and x is not chain]
+    cond: Expr = b.const(True)
+    for var in rest:
+        cond = b.land(cond, b.eq(var, 0))
+    return cond
+
+
+def _combined(s: Reduce, acc: Buffer, at: Expr, item: Expr, starts: Expr | None = None) -> Body:
+    """acc = acc op item, where `starts` holds acc = item: a constant once loops are unrolled."""
+    value = combine(s.kind, Load(acc.name, (at,), acc.dtype), item, s.nan)
+    if starts is not None:
+        value = b.select(starts, _magnitude(s.kind, item), value)
+    return (put(acc, (at,), value, s.span),)
+
+
+def _magnitude(kind: str, item: Expr) -> Expr:
+    return b.abs_(item) if kind in _PLAIN and item.dtype.is_signed else item
+
+
+def _joined(s: Reduce, several: Buffer, acc: Buffer, ways: int, cx: ThreadContext) -> Body:
+    """Each result from its accumulators; `ways` of them lie side by side."""
+    at = cx.names.var("v")
+    parts = (b.add(b.mul(at, ways), way) for way in range(ways))
+    value: Expr | None = None
+    for part in parts:
+        item = Load(several.name, (part,), acc.dtype)
+        # Values are absolute already, and joining them is the same as combining.
+        value = item if value is None else combine(_PLAIN.get(s.kind, s.kind), value, item, s.nan)
+    assert value is not None  # there are at least two ways
+    return (_over_registers(at, cx.layout(acc).values, (put(acc, (at,), value, s.span),), s),)
 
 
 def _across_threads(
@@ -185,7 +264,7 @@ def _result(s: Reduce, acc: Buffer, dst: Buffer, cx: ThreadContext) -> Items:
         axes = (None,) * len(s.dst.ranges)
     held = cx.layout(acc)
     extents = [int(e.value) for e in acc.shape]  # type: ignore[attr-defined]  # tiles are static
-    over = cx.spread(held, extents, s.span)
+    over = cx.spread(held, extents)
     from_acc = register(held, over, tuple(range(rank)))
     assert from_acc is not None  # its own layout
     before: Items = ()

@@ -12,7 +12,7 @@ from math import prod
 from typing import TYPE_CHECKING
 
 from tile_ir import build as b
-from tile_ir.expr import Const, Expr, Var
+from tile_ir.expr import Expr, Var
 from tile_ir.layout import (
     VALUE,
     Digit,
@@ -23,16 +23,16 @@ from tile_ir.layout import (
     extent_of,
     places,
 )
-from tile_ir.ops import For, If, Let
+from tile_ir.ops import For, If
 from tile_ir.types import i32
 from tile_passes.lower.threads.addresses import ZERO, digit
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from tile_ir.diag import Span
     from tile_ir.layout import Layout
-    from tile_ir.opdef import Body, Stmt
+    from tile_ir.opdef import Body
     from tile_passes.naming import Names
 
 __all__ = [
@@ -125,8 +125,7 @@ class Spread:
 
     `at` has the coordinate of each axis of the box over the loops' variables; `inside` is the
     condition that the iteration exists (the layout may cover a larger box), `first` that this
-    thread holds the copy that writes memory; None where they always hold. `lets` bind what depends
-    on the thread alone.
+    thread holds the copy that writes memory; None where they always hold.
     """
 
     layout: FragmentLayout
@@ -134,13 +133,12 @@ class Spread:
     at: tuple[Expr, ...]
     inside: Expr | None
     first: Expr | None
-    lets: Body
 
     def nest(self, body: Body, span: Span | None = None) -> Body:
         """The loops around `body`, the fastest innermost; the condition `inside` within."""
         if self.inside is not None:
             body = (If(cond=self.inside, then=body, span=span),)
-        return (*self.lets, *loops(self.loops, body, span))
+        return loops(self.loops, body, span)
 
 
 def loops(over: Sequence[Loop], body: Body, span: Span | None) -> Body:
@@ -162,10 +160,11 @@ def spread(
     extents: Sequence[int],
     thread: Expr,
     names: Names,
+    bind: Callable[[str, Expr], Expr],
     vector: int = 1,
-    span: Span | None = None,
 ) -> Spread:
-    """Deal a box of `extents` to threads by `layout`, whose axes are `box_axes`.
+    """Deal a box of `extents` to threads by `layout`, whose axes are `box_axes`; `bind` names what
+    depends on the thread alone.
 
     With `vector` > 1 the fastest value digit gives the lanes of a vector access, and coordinates
     are those of the first lane.
@@ -177,14 +176,9 @@ def spread(
         Loop(ZERO if vector > 1 and place == 1 else names.var("v"), place, d)
         for place, d in zip(places(digits), digits, strict=True)
     )
-    lets: list[Stmt] = []
     at: list[Expr] = []
     for axis in layout.outputs:
-        base = _thread_part(layout, axis, thread)
-        if not isinstance(base, (Const, Var)):
-            var = names.var(f"t{axis[1:]}" if axis[0] == "d" else axis)
-            lets.append(Let(var=var, value=base, span=span))
-            base = var
+        base = bind(f"t{axis[1:]}" if axis[0] == "d" else axis, _thread_part(layout, axis, thread))
         for loop in made:
             if loop.digit.axis == axis:
                 base = b.add(base, b.mul(loop.var, loop.digit.stride))
@@ -195,7 +189,6 @@ def spread(
         at=tuple(at),
         inside=_inside(layout, extents, at),
         first=_first(layout, thread),
-        lets=tuple(lets),
     )
 
 

@@ -54,6 +54,10 @@ class Toucher:
             found = self._known[id(item)] = item, made
         return found[1]
 
+    def is_global(self, buffer: str) -> bool:
+        """Whether a buffer is memory of the whole device."""
+        return self.buffers[buffer].scope == "global"
+
     def of_all(self, items: Items) -> Touches:
         """What several items touch."""
         return frozenset[Touch]().union(*map(self.of, items))
