@@ -5,6 +5,7 @@ Run with `pytest -m gpu`. Everything is compiled for the device at hand.
 
 import statistics
 import time
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -14,15 +15,17 @@ from tile_cuda.driver import CudaRuntime, CudaToolchain, emit
 from tile_cuda.host_arch import host_arch
 from tile_cuda.intrinsics.functions import ULP
 from tile_cuda.intrinsics.matrix import PTX_TYPES, mma_wrapper
-from tile_cuda.launch import Layout, _Block, prepare_launch
+from tile_cuda.launch import Entry, Layout, ThreadArguments, prepare_launch
 from tile_cuda.pipeline import pipeline
 from tile_cuda.prelude.index import mentioned, pieces_for
 from tile_cuda.runtime import load_module
 from tile_cuda.toolchain import compile_source
+from tile_ir.diag import TileError
 from tile_ir.interp import run
 from tile_ir.interp.runner import evaluate
 from tile_ir.layout import parse_layout
 from tile_ir.numerics.array import convert_array, pack, to_numpy_dtype, unpack
+from tile_ir.target import Table
 from tile_ir.testing.compare import assert_close
 from tile_ir.testing.corpus import corpus
 from tile_ir.testing.host_memory import call_on_host, dimensions
@@ -156,13 +159,18 @@ def _random(kind, shape, rng):
     return convert_array(rng.integers(-4, 5, shape).astype(np.float32), f32, dt)
 
 
-def _registers(layout, tile, dt):
-    """The bytes of every thread's registers, thread after thread."""
+def _registers(layout, tile, axes, dt):
+    """The bytes of every thread's registers, thread after thread; `axes` are those of `tile`."""
     held = np.empty((layout.threads, layout.values), tile.dtype)
     for at in np.ndindex(*tile.shape):
-        for thread, value in layout.owners(at):
+        for thread, value in _owners(layout, at, axes):
             held[thread, value] = tile[at]
     return pack(held.reshape(-1), dt)
+
+
+def _owners(layout, at, axes):
+    """Who holds an element: a layout counts coordinates in the order of its own axes."""
+    return layout.owners(tuple(at[axes.index(axis)] for axis in layout.outputs))
 
 
 @pytest.mark.parametrize(
@@ -199,7 +207,8 @@ def test_matrix_instructions_against_numpy(cupy, target, name):
     rng = np.random.default_rng(5)
     shapes = [(atom.m, atom.k), (atom.k, atom.n), (atom.m, atom.n)]
     tiles = [_random(dt.name, shape, rng) for dt, shape in zip(kinds, shapes, strict=True)]
-    a, b, c = (cupy.asarray(_registers(*row)) for row in zip(layouts, tiles, kinds, strict=True))
+    rows = zip(layouts, tiles, ("mk", "kn", "mn"), kinds, strict=True)
+    a, b, c = (cupy.asarray(_registers(*row)) for row in rows)
     module = cupy.cuda.function.Module()
     module.load(cubin)
     module.get_function("k")((1,), (32,), (c, a, b))
@@ -207,8 +216,14 @@ def test_matrix_instructions_against_numpy(cupy, target, name):
     wide = [t.astype(np.float64) for t in tiles]
     want = wide[2] + wide[0] @ wide[1]
     for at in np.ndindex(*want.shape):
-        for thread, value in layouts[2].owners(at):
+        for thread, value in _owners(layouts[2], at, "mn"):
             assert float(got[thread, value]) == want[at]
+
+
+def without_engines(target):
+    """The description for arrays whose rows no copy engine takes."""
+    matrix = {name: atom for name, atom in target.matrix.items() if atom.engine == "sync"}
+    return replace(target, matrix=Table(matrix), copy=Table(), access_bytes=(1,))
 
 
 def lowered(fn, target):
@@ -225,7 +240,15 @@ def test_programs_of_the_corpus(cupy, target, build, name):
     for dims in sample.sizes:
         args = sample.inputs(dims)
         want = run(sample.function, args)
-        for key, got in on_device(cupy, launch, sample.function, args).items():
+        try:
+            found = on_device(cupy, launch, sample.function, args)
+        except TileError as error:
+            if error.code != "E3017":
+                raise
+            # Odd rows, for which callers compile another variant.
+            plain = build(lowered(sample.function, without_engines(target)))
+            found = on_device(cupy, plain, sample.function, args)
+        for key, got in found.items():
             assert_close(got, want[key], rtol=sample.rtol, what=f"{name}: {key}")
 
 
@@ -236,12 +259,13 @@ def test_a_launch_costs_little_more_than_the_drivers(cupy, build):
     launch(x.data.ptr, y.data.ptr)
     driver, contents = device.driver(), container.unpack(launch.path)
     handle = driver.moduleGetFunction(load_module(contents, launch.path), "f")
-    prepare_launch(handle, Layout("PP"), 128, 0, 0)(1, x.data.ptr, y.data.ptr)
-    block = _Block(Layout("PP"))
-    Layout("PP").packer.pack_into(block.memory, 0, x.data.ptr, y.data.ptr)
+    entry = Entry(function=handle, name="f", formats="PP", threads=128, shared=0)
+    prepare_launch(entry, 0)(1, x.data.ptr, y.data.ptr)
+    memory, pointers = ThreadArguments(Layout("PP")).block
+    Layout("PP").packer.pack_into(memory, 0, x.data.ptr, y.data.ptr)
 
     def raw():
-        driver.launchKernel(handle, 1, 1, 1, 128, 1, 1, 0, 0, block.pointers, 0)
+        driver.launchKernel(handle, 1, 1, 1, 128, 1, 1, 0, 0, pointers, 0)
 
     def cost(call):
         rounds = []

@@ -32,6 +32,7 @@ KERNEL = """\
 extern "C" __global__ void __launch_bounds__(128) axpy(const unsigned short *X, unsigned short *Y, \
 const int N, const float a) {
   extern __shared__ __align__(1024) unsigned char arena[];
+  // <tile-ir>:4
   const int bx = (int)blockIdx.x % tile_ceildiv<int>(N, 1024);
   const int by = (int)blockIdx.x / tile_ceildiv<int>(N, 1024);
   // <tile-ir>:5

@@ -7,8 +7,9 @@ import pytest
 
 from tile_cuda import device, launch, runtime
 from tile_cuda.container import Contents, pack
-from tile_cuda.launch import Layout, prepare_launch
+from tile_cuda.launch import Entry, Layout, prepare_launch
 from tile_cuda.runtime import CudaFunction
+from tile_cuda.tensor_maps import REMEMBERED, TensorMaps
 from tile_ir.diag import TileError
 
 HOST = """\
@@ -32,7 +33,7 @@ class Driver:
 
     def __init__(self):
         self.launches, self.attributes, self.unloaded, self.refuse = [], [], [], ""
-        self.device = 0
+        self.device, self.devices = 0, 2
 
     def moduleLoadData(self, cubin):
         if self.refuse == "load":
@@ -64,8 +65,16 @@ class Driver:
     def getDevice(self):
         return self.device
 
+    def setDevice(self, ordinal):
+        if ordinal > 1:
+            raise Refused("invalid device ordinal")
+        self.device = ordinal
+
     def deviceGetAttribute(self, which, device):
         return {75: 9, 76: 0, 16: 132}[which]
+
+    def getDeviceCount(self):
+        return self.devices
 
     def free(self, address):
         assert address == 0
@@ -76,9 +85,11 @@ def driver(monkeypatch):
     fake = Driver()
     monkeypatch.setattr(device, "_modules", lambda: (fake, fake))
     monkeypatch.setattr(device, "current_stream", lambda ordinal: 70 + ordinal)
-    device._device_getter.cache_clear()
+    for known in (device._device_getter, device.count):
+        known.cache_clear()
     yield fake
-    device._device_getter.cache_clear()
+    for known in (device._device_getter, device.count):
+        known.cache_clear()
 
 
 @pytest.fixture
@@ -113,6 +124,80 @@ def test_each_device_is_bound_once(driver, function):
     assert driver.unloaded == [11, 11]
 
 
+def test_a_prepared_launch_goes_where_the_arguments_are(driver, function):
+    made = function()
+    for ordinal in (1, 0, 1):
+        made.prepare(ordinal, ())(1, 1, 1.0)
+        assert driver.device == 0
+    assert [stream for *_, stream, _ in driver.launches] == [71, 70, 71]
+    with pytest.raises(TileError) as caught:
+        made.prepare(2, ())
+    assert caught.value.code == "E3008"
+
+
+PREPARED = """\
+def bind(rt):
+    launch_0 = rt.kernel('k', 'Pif', 128, 0)
+    launch_1 = rt.kernel('k', 'Pif', 64, 0)
+    def call(A, x, n):
+        memory, W = rt.allocate(n * 4)
+        if n > 5:
+            launch_0(n // 2, A, n, x)
+        launch_1(min(rt.workers(), n), W, 7, 0.5)
+    return call
+"""
+
+
+@pytest.mark.parametrize("devices", [1, 2])
+def test_dimensions_are_worked_out_beforehand(driver, tmp_path, monkeypatch, devices):
+    driver.devices = devices
+    sizes = []
+    monkeypatch.setattr(device, "allocate", lambda size, ordinal: (None, sizes.append(size) or 99))
+    path = tmp_path / "k.zip"
+    path.write_bytes(pack(Contents(cubin=b"\x7fELF", host=PREPARED, usage={})))
+    call = CudaFunction(path, ("ptr", "f32", "i32")).prepare(0, (1000,))
+    assert driver.launches == sizes == []
+    call(0x7F0000001000, 1.5)
+    call(0x7F0000002000, 2.5)
+    assert sizes == [4000, 4000]
+    assert [(grid[0], values) for grid, *_, values in driver.launches] == [
+        (500, (0x7F0000001000, 1000, 1.5)),
+        (132, (99, 7, 0.5)),
+        (500, (0x7F0000002000, 1000, 2.5)),
+        (132, (99, 7, 0.5)),
+    ]
+
+
+def test_a_prepared_launch_that_the_driver_refuses(driver, function):
+    call = function().prepare(0, ())
+    driver.refuse = "launch"
+    with pytest.raises(TileError) as caught:
+        call(1, 1, 1.0)
+    assert caught.value.code == "E3009"
+
+
+def test_a_host_part_that_computes_with_scalars_runs_as_it_is(driver, function):
+    call = function().prepare(0, (70000, 1.5))  # the grid is the second parameter
+    call(0x7F0000001000)
+    assert driver.launches[0][0] == (70000, 1, 1)
+    of_scalar = function().prepare(0, (1.5,))
+    assert len(driver.launches) == 1
+    of_scalar(0x7F0000001000, 3)
+    assert driver.launches[1][0] == (3, 1, 1)
+
+
+def test_maps_of_one_shape_are_made_once_for_each_address():
+    asked = []
+    maps = TensorMaps(name="A", bits=16, box=(64, 8), row_bytes=128)
+    maps._make = lambda *key: asked.append(key) or b"map"
+    known = maps.of_shape((64, 8), (128,))
+    assert [known[a] for a in (16, 32, 16)] == [b"map"] * 3
+    assert asked == [(16, (64, 8), (128,)), (32, (64, 8), (128,))]
+    for address in range(0, 16 * REMEMBERED, 16):
+        known[address]
+    assert len(known) <= REMEMBERED
+
+
 def test_much_shared_memory_is_asked_for(driver, function):
     function(48 << 10)(1, 1, 1.0)
     assert driver.attributes == []
@@ -134,7 +219,9 @@ def test_what_the_driver_refuses(driver, function, refuse, shared, code):
 
 def test_too_many_blocks(driver):
     with pytest.raises(TileError) as caught:
-        prepare_launch(22, Layout("P"), 128, 0, 0)(1 << 31, 0)
+        prepare_launch(Entry(function=22, name="k", formats="P", threads=128, shared=0), 0)(
+            1 << 31, 0
+        )
     assert caught.value.code == "E3011"
     assert launch.MAX_BLOCKS == 2147483647
 
@@ -143,6 +230,13 @@ def test_arguments_lie_as_in_c():
     layout = Layout("?iPbhdf")
     assert layout.offsets == (0, 4, 8, 16, 18, 24, 32)
     assert layout.size == struct.calcsize("@?iPbhdf") == 36
+
+
+def test_arguments_that_are_always_the_same_lie_behind_the_others():
+    layout = Layout("iPiMP", {0: 5, 2: 6})
+    assert layout.offsets == (144, 0, 148, 8, 136)
+    assert (layout.packer.size, layout.size) == (144, 152)
+    assert layout.fixed == ((144, "@i", 5), (148, "@i", 6))
 
 
 def test_without_cupy(monkeypatch):

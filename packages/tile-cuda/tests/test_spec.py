@@ -1,5 +1,7 @@
 """The descriptions load, say what the hardware is, and their fragment layouts are whole."""
 
+from itertools import product
+
 import pytest
 
 from tile_cuda import spec
@@ -51,6 +53,36 @@ def test_operands_lie_in_the_threads_of_their_atom(arch):
             assert len(held) == 2
 
 
+def _owner(operand, per_lane, row, column):
+    """Lane and number of the value of an element, after the pictures of the PTX ISA ("Matrix
+    Fragments for mma"): a lane has `per_lane` neighbours along k (of the accumulator: along n, 2),
+    eight lanes down, four across."""
+    outer, inner = (column, row) if operand == "b" else (row, column)
+    lane = outer % 8 * 4 + inner // per_lane % 4
+    down = outer // 8  # A and C have two halves of eight rows
+    across = inner // (4 * per_lane)
+    halves = 2 if operand == "a" else 1
+    return lane, inner % per_lane + per_lane * (down + halves * across)
+
+
+PER_LANE = {"f16": 2, "bf16": 2, "tf32": 1, "f64": 1}
+"""Neighbours along k that one register has; 8-bit types have four."""
+
+
+@pytest.mark.parametrize("arch", ["sm_75", "sm_80", "sm_89"])
+def test_fragments_lie_as_the_instruction_set_says(arch):
+    for atom in spec.load(arch).matrix.values():
+        shapes = {"a": (atom.m, atom.k), "b": (atom.k, atom.n), "accumulator": (atom.m, atom.n)}
+        for operand, (rows, columns) in shapes.items():
+            layout = parse_layout(atom.layout(operand))
+            kind = getattr(atom, operand).dtype
+            per_lane = 2 if operand == "accumulator" else PER_LANE.get(kind, 4)
+            axes = {"a": "mk", "b": "kn", "accumulator": "mn"}[operand]
+            for row, column in product(range(rows), range(columns)):
+                at = tuple((row, column)[axes.index(name)] for name in layout.outputs)
+                assert tuple(layout.owners(at)) == (_owner(operand, per_lane, row, column),)
+
+
 def test_the_fastest_atom_of_each_architecture():
     fastest = {arch: spec.load(arch).atoms("f16", "f16", "f32")[0] for arch in NAMES}
     assert {a: f.name for a, f in fastest.items()} == {
@@ -96,3 +128,14 @@ def test_a_device_without_description(capability):
 def test_the_architecture_may_be_asked_for(monkeypatch):
     monkeypatch.setenv("TILE_CUDA_ARCH", "sm_86")
     assert host_arch() == "sm_86"
+
+
+def test_boxes_begin_where_the_engine_wants_them():
+    engines = {
+        (arch, name): engine.shared_alignment
+        for arch in spec.names()
+        for name, engine in spec.load(arch).copy.items()
+        if engine.elect
+    }
+    assert len(engines) == 6
+    assert set(engines.values()) == {128}

@@ -6,6 +6,8 @@ from tile_cuda import nvcc, toolchain
 from tile_cuda.compiler_messages import parse_messages, raise_for_performance, spills_of
 from tile_cuda.container import Contents, KernelUsage, pack, unpack
 from tile_cuda.cubin import kernels_of, sections
+from tile_cuda.emulate.source import compile_ptx
+from tile_cuda.prelude.index import pieces_for
 from tile_cuda.toolchain import compile_source, find_compiler, options_for, write_atomically
 from tile_ir.diag import InternalError, Span, TileError
 
@@ -33,6 +35,23 @@ def test_machine_code_without_a_device(compiler):
 def test_static_shared_memory_is_counted(compiler):
     cubin, _ = compile_source(SHARED, "sm_80", compiler=compiler)
     assert kernels_of(cubin)["k"][1] == 1024
+
+
+def test_what_the_system_keeps_of_shared_memory_is_not_the_kernels(compiler):
+    dynamic = SHARED.replace("__shared__ float s[256]", "extern __shared__ float s[]")
+    for arch in ("sm_80", "sm_90a", "sm_120"):
+        counted = [compile_source(text, arch, compiler=compiler)[1] for text in (SHARED, dynamic)]
+        assert [usage["k"].static_shared for usage in counted] == [1024, 0]
+
+
+def test_flags_of_the_user_come_last(compiler):
+    plain, _ = compile_source(PLAIN, "sm_90a", compiler=compiler)
+    fast, _ = compile_source(PLAIN, "sm_90a", compiler=compiler, flags=("--use_fast_math",))
+    assert plain != fast
+    with pytest.raises(TileError) as caught:
+        compile_source(PLAIN, "sm_90a", compiler=compiler, flags=("--no-such-flag",))
+    assert caught.value.code == "E3002"
+    assert "--no-such-flag" in caught.value.notes[0]
 
 
 def test_nvcc_gives_the_same_facts(compiler):
@@ -88,6 +107,15 @@ def test_the_compiler_may_be_chosen(monkeypatch):
 def test_options_follow_numerics():
     assert "--fmad=true" in options_for("sm_80", False)
     assert "--fmad=false" in options_for("sm_80", True)
+
+
+@pytest.mark.parametrize("strict", [False, True])
+def test_a_power_of_two_is_one_instruction_unless_strict(strict):
+    source = pieces_for(("tile_exp2_f32",)) + (
+        'extern "C" __global__ void k(float *x) { *x = tile_exp2_f32(*x); }\n'
+    )
+    ptx = compile_ptx(source, "sm_80", strict)
+    assert ("ex2.approx.ftz.f32" in ptx) is not strict
 
 
 def test_serialized_matrix_instructions_are_an_error():

@@ -1,4 +1,4 @@
-"""The cuda target. It is planned: the name is taken, a code generator is not there yet."""
+"""The cuda target: NVIDIA GPUs from Turing on, by way of readable CUDA C++."""
 
 from tile_cuda._version import __version__
 from tile_cuda.manifest import MANIFEST

@@ -1,11 +1,11 @@
-"""Matrix atoms of one warp in CUDA: calls of the generated wrappers, and the texts of those
-called."""
+"""Matrix atoms in CUDA: calls of the generated wrappers, and the texts of those called."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from tile_cuda.async_atoms import AsyncAtoms
 from tile_cuda.intrinsics.matrix import atom_registers, mma_wrapper
 from tile_ir.diag import InternalError
 from tile_ir.expr import Const
@@ -26,12 +26,20 @@ class AtomPrinter:
 
     spec: TargetSpec
     wrappers: dict[str, str] = field(default_factory=dict)
+    asynchronous: AsyncAtoms = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.asynchronous = AsyncAtoms(self.spec, self.wrappers)
 
     def print(self, p: StmtPrinter, s: Stmt) -> None:
-        """One instruction on register arrays; the accumulator is cleared first where asked."""
+        """One instruction; that of a warp works on register arrays, and its accumulator is cleared
+        first where asked."""
         assert isinstance(s, Atom)
+        if self.asynchronous.is_async(s):
+            self.asynchronous.print(p, s)
+            return
         atom = self.spec.matrix.get(s.name)
-        if atom is None or atom.engine != "sync":
+        if atom is None:
             raise InternalError("E9001", f"the atom {s.name} reached the emitter", span=s.span)
         name, text = mma_wrapper(atom)
         self.wrappers[name] = text

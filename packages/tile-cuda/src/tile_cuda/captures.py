@@ -6,21 +6,33 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from tile_cuda.dialect import carrier_type
+from tile_ir import build as b
 from tile_ir.expr import Expr, Var, free_vars
 from tile_ir.opdef import Access
-from tile_ir.ops import Alloc, Kernel, Tiles, View
-from tile_ir.rewrite import all_effects, bound_vars, stmt_exprs, walk
+from tile_ir.ops import Alloc, BoxLoad, BoxStore, Kernel, Tiles, View
+from tile_ir.rewrite import all_effects, bound_vars, effects, stmt_exprs, walk
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Mapping
 
+    from tile_cuda.boxes import BoxMap
     from tile_ir.core import Buffer
     from tile_ir.opdef import Stmt
     from tile_passes.emit import ExprPrinter
 
-__all__ = ["POINTER", "Parameter", "loops_over_tiles", "parameters", "tiles_of"]
+__all__ = [
+    "POINTER",
+    "TENSOR_MAP",
+    "Parameter",
+    "cluster_extents",
+    "loops_over_tiles",
+    "parameters",
+    "tiles_of",
+]
 
 POINTER = "P"
+TENSOR_MAP = "M"
+"""A tensor map's letter; it has no format of its own in `struct`."""
 FORMATS = {
     "bool": "?",
     "i8": "b",
@@ -39,20 +51,28 @@ FORMATS = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Parameter:
-    """One parameter of a kernel: the name in the IR, the C++ declaration, the `struct` format."""
+    """One parameter of a kernel: the name in the IR, the C++ declaration, the letter of its format.
+
+    `box` is set where it is a tensor map of the buffer of that name.
+    """
 
     name: str
     declaration: str
     format: str
+    box: BoxMap | None = None
 
 
 def tiles_of(kernel: Kernel) -> Tiles | None:
-    """The tile loop of a kernel; None where it runs as one block."""
-    return next((s for s in kernel.body if isinstance(s, Tiles)), None)
+    """The tile loop of a kernel, the first where each role has its own (all have the same tiles);
+    None where it runs as one block."""
+    return next((s for s in walk(kernel.body) if isinstance(s, Tiles)), None)
 
 
-def parameters(exprs: ExprPrinter, kernel: Kernel) -> tuple[Parameter, ...]:
-    """The buffers and variables that a kernel uses and does not declare, in order of first use."""
+def parameters(
+    exprs: ExprPrinter, kernel: Kernel, maps: Mapping[BoxMap, str]
+) -> tuple[Parameter, ...]:
+    """Tensor maps, then the buffers and variables that a kernel uses and does not declare, in order
+    of first use."""
     inside = {s.buffer.name for s in walk(kernel.body) if isinstance(s, (Alloc, View))}
     bound = {v for s in walk(kernel.body) for v in bound_vars(s)}
     written = _written(kernel)
@@ -63,7 +83,7 @@ def parameters(exprs: ExprPrinter, kernel: Kernel) -> tuple[Parameter, ...]:
     for var in _free(texts, shapes):
         if var not in bound:
             found[var.name] = _scalar(exprs, var)
-    return tuple(found.values())
+    return (*(_tensor_map(box, name) for box, name in maps.items()), *found.values())
 
 
 def _needed(kernel: Kernel, s: Stmt) -> Iterable[Expr]:
@@ -78,6 +98,12 @@ def loops_over_tiles(kernel: Kernel, tiles: Tiles) -> bool:
     return tiles.claim != "hardware" and kernel.blocks is not None
 
 
+def cluster_extents(kernel: Kernel, tiles: Tiles) -> tuple[Expr, ...]:
+    """How many boxes of `kernel.cluster` tiles there are along each axis."""
+    sizes = (*kernel.cluster, *(1 for _ in tiles.extents))
+    return tuple(b.ceildiv(e, n) if n > 1 else e for e, n in zip(tiles.extents, sizes))  # noqa: B905 -- axes without an entry have single tiles
+
+
 def _written(kernel: Kernel) -> frozenset[str]:
     writes = Access.WRITE | Access.UPDATE
     written = {e.buffer for e in all_effects(kernel.body) if e.access & writes}
@@ -86,7 +112,9 @@ def _written(kernel: Kernel) -> frozenset[str]:
 
 
 def _buffers_used(kernel: Kernel) -> Iterator[str]:
-    yield from (e.buffer for e in all_effects(kernel.body))
+    for s in walk(kernel.body):
+        box = s.src if isinstance(s, BoxLoad) else s.dst if isinstance(s, BoxStore) else None
+        yield from (e.buffer for e in effects(s) if e.region is not box)
     yield from (s.source for s in walk(kernel.body) if isinstance(s, View))
 
 
@@ -106,6 +134,12 @@ def _pointer(exprs: ExprPrinter, buffer: Buffer, mutable: bool) -> Parameter:
     kind = exprs.dialect.storage(buffer.dtype)
     text = f"{'' if mutable else 'const '}{kind} *{exprs.name(buffer.name)}"
     return Parameter(name=buffer.name, declaration=text, format=POINTER)
+
+
+def _tensor_map(box: BoxMap, name: str) -> Parameter:
+    """The engine reads the map where the launch puts parameters, so it must stay there."""
+    text = f"const __grid_constant__ tile_tensor_map {name}"
+    return Parameter(name=box.buffer, declaration=text, format=TENSOR_MAP, box=box)
 
 
 def _scalar(exprs: ExprPrinter, var: Var) -> Parameter:

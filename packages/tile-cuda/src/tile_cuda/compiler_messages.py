@@ -44,6 +44,7 @@ FIRST_MESSAGES = 3
 
 SERIALIZED = {
     "C7510": "a function call lies between issue and wait",
+    "C7511": "the compiler copies accumulators and has too few registers for it",
     "C7512": "too few registers for the accumulators in flight (leave 28 free)",
     "C7513": "registers that an instruction takes are written inside its group",
     "C7514": "an accumulator is read while a newer group is in flight over a loop edge",

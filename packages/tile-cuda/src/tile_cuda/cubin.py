@@ -26,6 +26,9 @@ REGISTER_COUNT = 0x2F
 MIN_STACK_SIZE = 0x12
 SIZED_VALUE = 4
 """Record format whose payload has its own length; the others hold two bytes in place of it."""
+RESERVED, RESERVED_BYTES = ".nv.shared.reserved.0", 1024
+"""A section of architectures from 9.0 on, where a kernel's section also counts what the system
+keeps of a block's shared memory; as measured: the assembler's log counts 1024 bytes fewer."""
 WORDS = struct.Struct("<II")
 
 
@@ -65,7 +68,10 @@ def kernels_of(cubin: bytes) -> dict[str, tuple[int, int]]:
     by_name = {s.name: s for s in sections(cubin)}
     registers = _records(by_name, REGISTER_COUNT)
     kernels = [name[len(".text.") :] for name in by_name if name.startswith(".text.")]
-    shared = {k: by_name[f".nv.shared.{k}"].size for k in kernels if f".nv.shared.{k}" in by_name}
+    own = RESERVED_BYTES if RESERVED in by_name else 0
+    shared = {
+        k: by_name[f".nv.shared.{k}"].size - own for k in kernels if f".nv.shared.{k}" in by_name
+    }
     return {k: (registers.get(k, 0), shared.get(k, 0)) for k in kernels}
 
 

@@ -8,6 +8,7 @@ so that reuse follows the order of that stream.
 from __future__ import annotations
 
 import sys
+from contextlib import contextmanager
 from functools import cache
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
@@ -15,21 +16,26 @@ from typing import TYPE_CHECKING, Any
 from tile_ir.diag import TileError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
 __all__ = [
     "allocate",
     "capability",
+    "count",
     "current_device",
     "current_stream",
     "driver",
     "ensure_context",
+    "made_current",
+    "make_current",
     "multiprocessors",
+    "stream_of",
 ]
 
 CAPABILITY_MAJOR, CAPABILITY_MINOR, MULTIPROCESSORS = 75, 76, 16
 """Attributes of a device: cudaDevAttrComputeCapabilityMajor, Minor, MultiProcessorCount."""
 BINDING = "tile-cuda[cuda13]"
+COMPILE_ONLY = "To compile only, name an architecture: target='cuda -arch=sm_90a'."
 
 
 @cache
@@ -44,7 +50,7 @@ def _modules() -> tuple[Any, Any]:
             "E3012",
             "CuPy, through which kernels are loaded and launched, is not installed",
             notes=(str(error),),
-            help=f"pip install '{BINDING}'",
+            help=f"pip install '{BINDING}'. {COMPILE_ONLY}",
         ) from error
     return found, runtime
 
@@ -70,13 +76,45 @@ def current_device() -> int:
         raise _no_device(error) from error
 
 
+def make_current(device: int) -> None:
+    """Make a device the calling thread's. Raises TileError E3008 where there is no such device."""
+    try:
+        _modules()[1].setDevice(device)
+    except TileError:
+        raise
+    except Exception as error:
+        raise _no_device(error) from error
+
+
 def _no_device(error: Exception) -> TileError:
     return TileError(
         "E3008",
         "there is no CUDA device",
         notes=(str(error),),
-        help="To compile only, name an architecture: target='cuda -arch=sm_90a'.",
+        help=COMPILE_ONLY,
     )
+
+
+@contextmanager
+def made_current(device: int, current: int) -> Iterator[None]:
+    """Make `device` the calling thread's for a while; `current` is its own. Raises TileError
+    E3008 where there is no such device.
+    """
+    if device == current:
+        yield
+        return
+    make_current(device)
+    try:
+        yield
+    finally:
+        make_current(current)
+
+
+@cache
+def count() -> int:
+    """How many devices this process sees."""
+    found: int = _modules()[1].getDeviceCount()
+    return found
 
 
 def ensure_context() -> None:
@@ -118,8 +156,21 @@ def current_stream(device: int) -> int:
         if found:
             return found
     if "cupy" in sys.modules:
-        return int(sys.modules["cupy"].cuda.get_current_stream().ptr)
+        return _cupy_stream(device)
     return 0
+
+
+def stream_of(library: str | None) -> Callable[[int], int]:
+    """What gives the handle of a library's current stream on a device."""
+    if library == "torch":
+        return _torch_stream() or current_stream
+    if library == "cupy":
+        return _cupy_stream
+    return current_stream
+
+
+def _cupy_stream(device: int) -> int:
+    return int(sys.modules["cupy"].cuda.get_current_stream().ptr)
 
 
 def allocate(size: int, device: int) -> tuple[object, int]:

@@ -10,17 +10,21 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from tile_cuda import knobs
+from tile_cuda.alignments import alignments, pitches
 from tile_cuda.container import Contents, pack
 from tile_cuda.emit import emit_function
 from tile_cuda.host_code import host_source
 from tile_cuda.runtime import CudaFunction
 from tile_cuda.toolchain import compile_source, find_compiler, options_for, write_atomically
+from tile_ir.diag import TileError
 from tile_passes.emit import c_name
 from tile_passes.plan.model import Plan
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from pathlib import Path
 
+    from tile_cuda.emit import EmittedKernel
     from tile_ir.core import Function
     from tile_ir.target import TargetSpec
 
@@ -33,13 +37,17 @@ class Artifact:
     it.
 
     `signature` has "ptr" or the name of a type for each argument: the function's parameters in
-    order, then its dimensions. `strict` is whether products and sums keep their own roundings.
+    order, then its dimensions; `alignments` the bytes that the address of each parameter has to be
+    a multiple of, `pitches` those of its strides. `strict` is whether products and sums keep their
+    own roundings.
     """
 
     source: str
     host: str
     entry: str
     signature: tuple[str, ...]
+    alignments: tuple[int, ...]
+    pitches: tuple[int, ...]
     kernels: tuple[str, ...]
     strict: bool
     plan: Plan
@@ -47,19 +55,37 @@ class Artifact:
 
 
 def emit(fn: Function, spec: TargetSpec, plan: Plan | None = None) -> Artifact:
-    """Print a function of stage `simt`."""
+    """Print a function of stage `simt`.
+
+    Raises TileError E3010 where a block needs more shared memory than the description has.
+    """
     made = emit_function(fn, spec)
+    for kernel in made.kernels:
+        _check_shared(kernel, spec)
     kinds = ("ptr" if p.scalar is None else p.scalar.dtype.name for p in fn.params)
     return Artifact(
         source=made.text,
         host=host_source(fn, made),
         entry=c_name(fn.name),
         signature=(*kinds, *(d.dtype.name for d in fn.dims)),
+        alignments=alignments(fn),
+        pitches=pitches(fn),
         kernels=tuple(kernel.name for kernel in made.kernels),
         strict=fn.numerics == "strict",
         plan=plan or Plan(),
         lowered=fn,
     )
+
+
+def _check_shared(kernel: EmittedKernel, spec: TargetSpec) -> None:
+    limit = spec.capacity("shared")
+    if kernel.shared_bytes > limit:
+        raise TileError(
+            "E3010",
+            f"{kernel.name} needs {kernel.shared_bytes} bytes of shared memory for a block",
+            notes=(f"{spec.arch} has {limit}",),
+            help="Use smaller blocks or fewer stages.",
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,17 +102,18 @@ class CudaToolchain:
         """What the machine code depends on besides its source: compiler and options."""
         return " ".join((find_compiler().key(), *options_for(self.spec.toolchain.cpu, strict)))
 
-    def compile(self, artifact: Artifact, out: Path) -> None:
+    def compile(self, artifact: Artifact, out: Path, flags: Sequence[str] = ()) -> None:
         """Build the artifact into the archive `out`, which appears complete or not at all.
 
+        `flags` are the user's, for the compiler in use, and come last.
+
         Raises:
-            TileError: E3001 without a compiler, E3002 when it refuses the text, E3003 when `out`
-            cannot
-                be written, E3004 to E3006 for a build far slower than asked for, E3015 for an
-                instruction that the architecture lacks.
+            TileError: E3001 without a compiler, E3002 when it refuses text or flags, E3003 when
+                `out` cannot be written, E3004 to E3006 for a build far slower than asked for, E3015
+                for an instruction that the architecture lacks.
         """
         arch = self.spec.toolchain.cpu
-        cubin, usage = compile_source(artifact.source, arch, artifact.strict)
+        cubin, usage = compile_source(artifact.source, arch, artifact.strict, flags=flags)
         write_atomically(out, pack(Contents(cubin=cubin, host=artifact.host, usage=usage)))
         if knobs.keep_source():
             write_atomically(out.with_suffix(self.source_suffix), artifact.source.encode())

@@ -37,17 +37,14 @@ def _capability(name: str) -> tuple[int, int]:
     return number // 10, number % 10
 
 
-def host_arch() -> str | None:
-    """The description for the current device; TILE_CUDA_ARCH overrides it; None without a
-    device."""
+def host_arch() -> str:
+    """The description for the current device; TILE_CUDA_ARCH overrides it.
+
+    Raises TileError E3008 (no device), E3012 (no CuPy), E3014 (none fits).
+    """
     asked = knobs.requested_arch()
     if asked is not None:
         return asked
-    from tile_cuda import device
+    from tile_cuda import device  # only a device that is asked for needs the libraries
 
-    try:
-        return arch_for(*device.capability(device.current_device()))
-    except TileError as error:
-        if error.code == "E3014":
-            raise
-        return None
+    return arch_for(*device.capability(device.current_device()))

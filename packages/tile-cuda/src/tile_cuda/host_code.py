@@ -10,15 +10,21 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from tile_cuda.captures import tiles_of
+from tile_cuda.boxes import tensor_strides
+from tile_cuda.captures import cluster_extents, tiles_of
 from tile_cuda.host_exprs import PythonNames, python_text
 from tile_ir import build as b
 from tile_ir.diag import InternalError
 from tile_ir.expr import Const, Expr, free_vars, loads
 from tile_ir.ops import Alloc, Assert, Assume, If, Kernel, Let
+from tile_ir.rewrite import declared
 from tile_ir.types import i64
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from tile_cuda.boxes import BoxMap
+    from tile_cuda.captures import Parameter
     from tile_cuda.emit import EmittedKernel, Source
     from tile_ir.core import Buffer, Function
     from tile_ir.opdef import Body, Stmt
@@ -31,17 +37,21 @@ INDENT = "    "
 def host_source(fn: Function, source: Source) -> str:
     """Python text that defines `bind(rt)`, which returns the function's host part.
 
-    `rt` offers `kernel(name, formats, threads, shared)`, `allocate(bytes)`, `workers()` and
-    `failed(message)`. The result takes the addresses and scalars of the parameters in order, then
-    the dimensions.
+    `rt` offers `kernel(name, formats, threads, shared)`, `tensor_map(name, bits, box, row_bytes)`,
+    `allocate(bytes)`, `workers()` and `failed(message)`. The result takes the addresses and scalars
+    of the parameters in order, then the dimensions.
     """
     names = PythonNames(source.names)
-    printer = _HostPrinter(names=names, kernels=source.kernels)
+    printer = _HostPrinter(names=names, kernels=source.kernels, buffers=declared(fn))
     printer.body(fn.body, 2)
     binds = [
         f"launch_{n} = rt.kernel({k.name!r}, {''.join(p.format for p in k.parameters)!r}, "
         f"{k.threads}, {k.shared_bytes})"
         for n, k in enumerate(source.kernels)
+    ]
+    binds += [
+        f"{name} = rt.tensor_map({box.buffer!r}, {bits}, {box.box}, {box.row_bytes})"
+        for (box, bits), name in printer.maps.items()
     ]
     arguments = [names[p.name] for p in fn.params] + [names[d.name] for d in fn.dims]
     return "\n".join(
@@ -64,6 +74,8 @@ class _HostPrinter:
     kernels: tuple[EmittedKernel, ...]
     launched: int = 0
     lines: list[str] = field(default_factory=list)
+    buffers: dict[str, Buffer] = field(default_factory=dict)
+    maps: dict[tuple[BoxMap, int], str] = field(default_factory=dict)
 
     def body(self, body: Body, depth: int) -> None:
         """Print statements at a depth; a body without text says so in Python's way."""
@@ -115,14 +127,35 @@ class _HostPrinter:
         self.launched += 1
         self._scalars(kernel, depth)
         tiles = tiles_of(kernel)
-        extents = tiles.extents if tiles else ()
+        extents = cluster_extents(kernel, tiles) if tiles else ()
         count = " * ".join(self._text(e, atom=True) for e in extents) or "1"
-        if kernel.blocks is not None:
-            count = f"min({self._text(kernel.blocks)}, {count})"
-        values = "".join(f", {self.names[p.name]}" for p in emitted.parameters)
+        blocks = "" if kernel.blocks is None else self._text(kernel.blocks)
+        if emitted.cluster > 1:
+            count = f"{count} * {emitted.cluster}"
+            blocks = blocks and f"({blocks}) // {emitted.cluster} * {emitted.cluster}"
+        if blocks:
+            count = f"min({blocks}, {count})"
+        values = "".join(f", {self._argument(p)}" for p in emitted.parameters)
         self._line(f"tile = {count}", depth)
         self._line("if tile > 0:", depth)
         self._line(f"launch_{n}(tile{values})", depth + 1)
+
+    def _argument(self, p: Parameter) -> str:
+        """A pointer or a scalar as it is; a tensor map made from address, extents and strides."""
+        if p.box is None:
+            return self.names[p.name]
+        buffer = self.buffers[p.name]
+        bits = buffer.dtype.storage_bits
+        made = self.maps.setdefault((p.box, bits), f"map_{len(self.maps)}")
+        extents, strides = list(reversed(buffer.shape)), tensor_strides(buffer)[-2::-1]
+        sizes = [b.floordiv(b.mul(b.cast(s, i64), bits), 8) for s in strides]
+        if bits < 8:
+            extents[0] = b.ceildiv(b.mul(extents[0], bits), 8)
+        shape, steps = (self._listed(es) for es in (extents, sizes))
+        return f"{made}({self.names[p.name]}, {shape}, {steps})"
+
+    def _listed(self, values: Iterable[Expr]) -> str:
+        return "(" + "".join(f"{self._text(e)}, " for e in values).rstrip() + ")"
 
     def _scalars(self, kernel: Kernel, depth: int) -> None:
         """The bindings in front of the tile loop that the number of tiles needs."""

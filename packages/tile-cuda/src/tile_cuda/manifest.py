@@ -2,16 +2,14 @@
 
 from tile_ir.plugin import TargetManifest
 
-_PENDING = "tile_cuda.pending:not_built"
-
 MANIFEST = TargetManifest(
     name="cuda",
-    plugin_api=1,
-    description="NVIDIA GPUs: CUDA C++ with inline PTX",
-    status="planned",
-    specs=_PENDING,
-    pipeline=_PENDING,
-    emit=_PENDING,
-    toolchain=_PENDING,
-    runtime=_PENDING,
+    description="NVIDIA GPUs: CUDA C++ with inline PTX, compiled by NVRTC or nvcc.",
+    specs="tile_cuda.spec:folder",
+    pipeline="tile_cuda.pipeline:pipeline",
+    emit="tile_cuda.driver:emit",
+    toolchain="tile_cuda.driver:CudaToolchain",
+    runtime="tile_cuda.driver:CudaRuntime",
+    host_arch="tile_cuda.host_arch:host_arch",
+    emulate="tile_cuda.emulate:emulation",
 )

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from tile_ir.core import Function
 
-__all__ = ["identifiers"]
+__all__ = ["OWN", "identifiers"]
 
 OWN = frozenset(
     {"arena", "tile", "blockDim", "blockIdx", "gridDim", "threadIdx", "warpSize", "rt", *CUDA_NAMES}
@@ -27,7 +27,7 @@ _STEM = re.compile(r"_\d+$")
 
 
 def identifiers(fn: Function, buffers: Iterable[str]) -> dict[str, str]:
-    """Name of a variable or buffer -> its identifier.
+    """Name of a variable, buffer or row of barriers -> its identifier.
 
     Buffers are unique; variables of loops that do not enclose each other share the shortest name.
     """

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tile_cuda import knobs
+from tile_cuda.compiler_messages import compiler_failed
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -55,6 +56,19 @@ class Nvrtc:
 
         Raises OSError when the library itself fails (out of memory, an option it does not know).
         """
+        return self._compile(source, name, options, "CUBIN")
+
+    def ptx(self, source: str, name: str, options: Sequence[str]) -> str:
+        """Compile CUDA C++ text to PTX; the architecture in `options` is a virtual one.
+
+        Raises TileError E3002 for text that is refused, OSError as `compile`.
+        """
+        made = self._compile(source, name, options, "PTX")
+        if made.cubin is None:
+            raise compiler_failed(made.log, source, f"{self.key()}: {' '.join(options)}")
+        return made.cubin.rstrip(b"\0").decode()
+
+    def _compile(self, source: str, name: str, options: Sequence[str], what: str) -> Compiled:
         program = ctypes.c_void_p()
         text = source.encode()
         made = self._library.nvrtcCreateProgram(
@@ -70,7 +84,7 @@ class Nvrtc:
                 return Compiled(cubin=None, log=log)
             if status:
                 raise OSError(f"{self._words(status)}: {log.strip()}")
-            return Compiled(cubin=self._read(program, "CUBIN"), log=log)
+            return Compiled(cubin=self._read(program, what), log=log)
         finally:
             self._library.nvrtcDestroyProgram(ctypes.byref(program))
 

@@ -1,18 +1,21 @@
 """Load compiled functions and call them.
 
-A function is bound once for each device: its machine code is loaded, its kernels' launches are
-prepared, and its host part is executed to make the callable. A call looks up the thread's device
-and runs that. Streams, devices and graph capture are those of the library that the arguments come
-from.
+A function is bound once for each device: its machine code is loaded and its kernels are looked up.
+A plain call runs the host part on the thread's device. `prepare` does more beforehand: for one set
+of dimensions only addresses and scalars are left to a call. Streams, devices and graph capture are
+those of the library that the arguments come from.
 """
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from tile_cuda import device as devices
 from tile_cuda.container import unpack
-from tile_cuda.launch import Layout, prepare_launch
+from tile_cuda.launch import Entry, prepare_launch
+from tile_cuda.recorded import record
+from tile_cuda.tensor_maps import TensorMaps
 from tile_ir.diag import TileError
 
 if TYPE_CHECKING:
@@ -38,9 +41,12 @@ class CudaFunction:
         self.path = str(path)
         self.signature = tuple(signature)
         self._contents = unpack(path)
-        self._code = compile(self._contents.host, f"{path}:host.py", "exec")
+        namespace: dict[str, Any] = {}
+        code = compile(self._contents.host, f"{path}:host.py", "exec")
+        exec(code, namespace)  # our own text, made by host_code
+        self._bind: Callable[[Any], Callable[..., None]] = namespace["bind"]
+        self._hosts: dict[int, Host] = {}
         self._bound: dict[int, Callable[..., None]] = {}
-        self._modules: list[int] = []
 
     @property
     def usage(self) -> dict[str, Any]:
@@ -55,18 +61,33 @@ class CudaFunction:
         device = devices.current_device()
         bound = self._bound.get(device)
         if bound is None:
-            bound = self.bind(device)
+            bound = self._bound.setdefault(device, self._bind(self.host(device)))
         bound(*args)
 
-    def bind(self, device: int) -> Callable[..., None]:
-        """The callable for one device; loads the machine code there at the first call."""
-        devices.ensure_context()
-        module = load_module(self._contents, self.path)
-        self._modules.append(module)  # loaded as long as this object lives
-        namespace: dict[str, Any] = {}
-        exec(self._code, namespace)  # our own text, made by host_code
-        bound: Callable[..., None] = namespace["bind"](Host(module, device))
-        return self._bound.setdefault(device, bound)
+    def prepare(
+        self, device: int, dims: Sequence[int], library: str | None = None
+    ) -> Callable[..., None]:
+        """The function for one set of dimensions and arguments in the memory of one device, on the
+        current stream of the library that they come from: call it with addresses and scalars.
+
+        The device is made current for as long as the launches take, where there are several.
+        Raises as a call does.
+        """
+        current = devices.current_device()
+        stream, count = devices.stream_of(library), len(self.signature) - len(dims)
+        with devices.made_current(device, current):
+            replay = record(self._bind, self.host(device), count, dims, stream)
+        return replay or partial(_on, device, self, tuple(dims))
+
+    def host(self, device: int) -> Host:
+        """What the host part asks of a device; loads the machine code there at the first call."""
+        found = self._hosts.get(device)
+        if found is None:
+            devices.ensure_context()
+            # Loaded as long as this object lives.
+            made = Host(load_module(self._contents, self.path), device)
+            found = self._hosts.setdefault(device, made)
+        return found
 
     def unload(self) -> None:
         """Give back the device's memory for the machine code; the next call loads it again.
@@ -74,8 +95,14 @@ class CudaFunction:
         Not done by itself when the object goes: a captured graph may still launch the kernels.
         """
         self._bound.clear()
-        while self._modules:
-            devices.driver().moduleUnload(self._modules.pop())
+        while self._hosts:
+            devices.driver().moduleUnload(self._hosts.popitem()[1].module)
+
+
+def _on(device: int, function: CudaFunction, dims: tuple[int, ...], *values: float) -> None:
+    """A plain call with a device current."""
+    with devices.made_current(device, devices.current_device()):
+        function(*values, *dims)
 
 
 def load_module(contents: Contents, path: str) -> int:
@@ -97,31 +124,48 @@ class Host:
     """What the host part of a function asks of a device."""
 
     def __init__(self, module: int, device: int) -> None:
-        self._module = module
-        self._device = device
+        self.module = module
+        self.device = device
+        self._entries: dict[str, Entry] = {}
 
     def kernel(self, name: str, formats: str, threads: int, shared: int) -> Callable[..., None]:
         """A prepared launch. Raises TileError E3010 for more shared memory than there is."""
-        driver = devices.driver()
-        function = driver.moduleGetFunction(self._module, name)
-        if shared > PLAIN_SHARED_BYTES:
-            try:
-                driver.funcSetAttribute(function, MAX_SHARED_ATTRIBUTE, shared)
-            except driver.CUDADriverError as error:
-                raise _too_much_shared(name, shared, error) from error
-        return prepare_launch(function, Layout(formats), threads, shared, self._device)
+        return prepare_launch(self.entry(name, formats, threads, shared), self.device)
+
+    def entry(self, name: str, formats: str, threads: int, shared: int) -> Entry:
+        """A kernel of the module, allowed its shared memory. Raises TileError E3010 as `kernel`."""
+        if name not in self._entries:
+            driver = devices.driver()
+            function = driver.moduleGetFunction(self.module, name)
+            if shared > PLAIN_SHARED_BYTES:
+                try:
+                    driver.funcSetAttribute(function, MAX_SHARED_ATTRIBUTE, shared)
+                except driver.CUDADriverError as error:
+                    raise _too_much_shared(name, shared, error) from error
+            self._entries[name] = Entry(
+                function=function, name=name, formats=formats, threads=threads, shared=shared
+            )
+        return self._entries[name]
+
+    def tensor_map(self, name: str, bits: int, box: tuple[int, ...], row_bytes: int) -> TensorMaps:
+        """What makes the tensor maps of one parameter, and remembers them."""
+        return TensorMaps(name=name, bits=bits, box=box, row_bytes=row_bytes)
 
     def allocate(self, size: int) -> tuple[object, int]:
         """A workspace: its owner and its address."""
-        return devices.allocate(size, self._device)
+        return devices.allocate(size, self.device)
 
     def workers(self) -> int:
         """Blocks that run at once, one to a multiprocessor."""
-        return devices.multiprocessors(self._device)
+        return devices.multiprocessors(self.device)
 
     def failed(self, message: str) -> None:
         """Raise TileError E3013 for an assertion about the arguments."""
-        raise TileError("E3013", message)
+        raise TileError(
+            "E3013",
+            message,
+            help="The kernel asserts this of its arguments: pass others, or change the assertion.",
+        )
 
 
 def _too_much_shared(name: str, shared: int, error: Exception) -> TileError:

@@ -7,7 +7,9 @@ import json
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
+from tile_cuda import barriers
 from tile_cuda.dialect import is_narrow, is_packed, storage_type
+from tile_cuda.places import place_of
 from tile_ir.diag import InternalError
 from tile_ir.expr import Broadcast, Const, Expr, Load, Ramp, Select
 from tile_ir.numerics import literal_bits
@@ -16,15 +18,17 @@ from tile_ir.ops import (
     Assert,
     Assume,
     Atomic,
-    Fence,
+    BarrierWait,
+    CommitGroup,
     For,
     MatrixLoad,
+    MatrixStore,
     Print,
-    SettleCount,
     Store,
     Sync,
     View,
 )
+from tile_ir.rewrite import walk
 from tile_passes.emit.cfamily import print_alloc, print_store
 from tile_passes.emit.dialect import CONDITIONAL, INFIX
 
@@ -38,8 +42,11 @@ if TYPE_CHECKING:
     from tile_passes.emit import ExprPrinter, StmtPrinter
     from tile_passes.emit.cfamily import Rule
 
-__all__ = ["rules_for"]
+__all__ = ["print_memory", "rules_for"]
 
+_KEPT = (BarrierWait, CommitGroup)
+"""What keeps a loop from being unrolled unasked: a wait gains nothing by it, and copies of
+accumulators at the seams cost the registers that keep matrix instructions in flight."""
 ATOMIC_ADDS = frozenset({"i32", "u32", "u64", "f32", "f64"})
 """Types that `atomicAdd` takes."""
 ATOMIC_WORDS = frozenset({"i32", "u32", "i64", "u64"})
@@ -53,7 +60,7 @@ ATOMIC_CALLS = {
 }
 
 
-def _alloc(p: StmtPrinter, s: Stmt) -> None:
+def print_memory(p: StmtPrinter, s: Stmt) -> None:
     """Shared memory is one arena with offsets; the rest are scalars and arrays of the thread."""
     assert isinstance(s, Alloc)
     b = s.buffer
@@ -88,6 +95,8 @@ def _for(p: StmtPrinter, s: Stmt) -> None:
         p.out.line(f"#pragma unroll {s.unroll}")
     elif s.kind in ("unroll", "vectorized"):
         p.out.line("#pragma unroll")
+    elif any(isinstance(inner, _KEPT) for inner in walk(s.body)):
+        p.out.line("#pragma unroll 1")
     start, stop = p.exprs.value(s.start), p.exprs.value(s.stop, 10)
     with p.out.block(f"for ({kind} {name} = {start}; {name} {test} {stop}; {move})"):
         p.body(s.body)
@@ -98,12 +107,19 @@ def _matrix_load(p: StmtPrinter, s: Stmt) -> None:
     assert isinstance(s, MatrixLoad)
     taken = s.dst.ranges[-1].extent
     assert isinstance(taken, Const)  # the verifier's rule
-    places = []
-    for region in (s.dst, s.row):
-        at = p.exprs.offset(p.exprs.buffers[region.buffer], [r.start for r in region.ranges])
-        places.append(f"&{p.exprs.name(region.buffer)}[{at}]")
+    places = [place_of(p, region) for region in (s.dst, s.row)]
     turned = "_trans" if s.transpose else ""
     p.out.line(f"tile_ldmatrix{turned}_x{int(taken.value) // 2}({', '.join(places)});")
+
+
+def _matrix_store(p: StmtPrinter, s: Stmt) -> None:
+    """The way back of `_matrix_load`."""
+    assert isinstance(s, MatrixStore)
+    taken = s.src.ranges[-1].extent
+    assert isinstance(taken, Const)  # the verifier's rule
+    places = [place_of(p, region) for region in (s.row, s.src)]
+    turned = "_trans" if s.transpose else ""
+    p.out.line(f"tile_stmatrix{turned}_x{int(taken.value) // 2}({', '.join(places)});")
 
 
 def _store(p: StmtPrinter, s: Stmt) -> None:
@@ -170,45 +186,6 @@ def _element(exprs: ExprPrinter, buffer: Buffer, indices: tuple[Expr, ...], kind
     """The subscript of an access: of bytes where an element is half of one."""
     at = exprs.offset(buffer, indices)
     return f"({at}) >> 1" if is_packed(kind) else at
-
-
-def _sync(spec: TargetSpec) -> Rule:
-    def rule(p: StmtPrinter, s: Stmt) -> None:
-        """All threads of the block, of the warp, or of the group of warps."""
-        assert isinstance(s, Sync)
-        if s.scope == "block":
-            p.out.line("__syncthreads();")
-        elif s.scope == "group" and spec.group_warps == 1:
-            p.out.line("__syncwarp();")
-        elif s.scope == "group":
-            size = spec.group_warps * spec.warp_width
-            p.out.line(f"tile_named_sync(1 + (int)threadIdx.x / {size}, {size});")
-        else:
-            raise InternalError("E9001", f"sync {s.scope} reached the emitter", span=s.span)
-
-    return rule
-
-
-def _settle(spec: TargetSpec) -> Rule:
-    def rule(p: StmtPrinter, s: Stmt) -> None:
-        """The wait of the engine's kind for all but some of its groups."""
-        assert isinstance(s, SettleCount)
-        engine = spec.copy.get(s.engine)
-        if engine is None:
-            p.out.line(f"tile_wgmma_wait<{s.pending}>();")
-        elif engine.bytes:
-            p.out.line(f"tile_copy_wait<{s.pending}>();")
-        else:
-            p.out.line(f"tile_bulk_wait{'_read' if s.read else ''}<{s.pending}>();")
-
-    return rule
-
-
-def _fence(p: StmtPrinter, s: Stmt) -> None:
-    assert isinstance(s, Fence)
-    if (s.before, s.after) != ("generic", "async"):
-        raise InternalError("E9001", f"fence {s.before} -> {s.after}", span=s.span)
-    p.out.line("tile_fence_async();")
 
 
 def _atomic(spec: TargetSpec) -> Rule:
@@ -316,12 +293,11 @@ def _nothing(p: StmtPrinter, s: Stmt) -> None:
 
 _RULES: Mapping[type[Stmt], Rule] = MappingProxyType(
     {
-        Alloc: _alloc,
         Assert: _assert,
         Assume: _nothing,
-        Fence: _fence,
         For: _for,
         MatrixLoad: _matrix_load,
+        MatrixStore: _matrix_store,
         Print: _print,
         Store: _store,
         View: _view,
@@ -331,4 +307,4 @@ _RULES: Mapping[type[Stmt], Rule] = MappingProxyType(
 
 def rules_for(spec: TargetSpec) -> dict[type[Stmt], Rule]:
     """What replaces or extends the rules of every C-family language on an architecture."""
-    return {**_RULES, Atomic: _atomic(spec), Sync: _sync(spec), SettleCount: _settle(spec)}
+    return {**_RULES, **barriers.RULES, Atomic: _atomic(spec), Sync: barriers.sync_rule(spec)}

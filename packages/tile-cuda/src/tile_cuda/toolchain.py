@@ -75,30 +75,37 @@ def find_compiler() -> Compiler:
 
 
 def options_for(arch: str, strict: bool) -> tuple[str, ...]:
-    """Options of both compilers. With `strict`, products and sums keep their own roundings."""
+    """Options of both compilers. With `strict`, products and sums keep their own roundings, and the
+    smallest powers of two are not flushed to zero."""
     return (
         f"--gpu-architecture={arch}",
         "-std=c++17",
         f"--fmad={'false' if strict else 'true'}",
+        *(("-DTILE_STRICT",) if strict else ()),
         "--ptxas-options=-v",
         *(("-lineinfo",) if knobs.line_info() else ()),
     )
 
 
 def compile_source(
-    source: str, arch: str, strict: bool = False, compiler: Compiler | None = None
+    source: str,
+    arch: str,
+    strict: bool = False,
+    compiler: Compiler | None = None,
+    flags: Sequence[str] = (),
 ) -> tuple[bytes, Mapping[str, KernelUsage]]:
     """Compile CUDA C++ text to a cubin for `arch` (`sm_90a`) and say what each kernel takes.
 
-    Raises TileError E3001 (no compiler), E3002 (refused), E3004 to E3006 (far slower than asked
-    for), E3015 (an instruction that the architecture lacks).
+    `flags` follow our own options. Raises TileError E3001 (no compiler), E3002 (refused), E3004 to
+    E3006 (far slower than asked for), E3015 (an instruction that the architecture lacks).
     """
     chosen = compiler or find_compiler()
-    options = options_for(arch, strict)
+    options = (*options_for(arch, strict), *flags)
     try:
         made = chosen.compile(source, SOURCE_NAME, options)
     except OSError as error:
-        raise _failed(error, chosen, options) from error
+        # As a cause it would pass for a failure to write the result, which callers make up for.
+        raise _failed(error, chosen, options) from None
     if made.cubin is None:
         raise compiler_failed(made.log, source, f"{chosen.key()}: {' '.join(options)}")
     raise_for_performance(made.log)

@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 __all__ = ["CUDA_NAMES", "ULP", "call_text"]
 
 ULP = {
-    **dict.fromkeys(("exp", "log", "log1p", "log2"), 1.0),
-    **dict.fromkeys(("exp2", "exp10", "log10", "sin", "cos", "erf", "rsqrt", "tanh"), 2.0),
+    **dict.fromkeys(("log", "log1p", "log2"), 1.0),
+    **dict.fromkeys(("exp", "exp2", "exp10", "log10", "sin", "cos", "erf", "rsqrt", "tanh"), 2.0),
     "sqrt": 0.5,
     "pow": 4.0,
 }
@@ -43,12 +43,16 @@ FAST = {
     "fast_rcp": "tile_fast_rcp_f32",
 }
 """Approximate functions on f32; on f64 they are the accurate ones."""
+OWN_F32 = {"exp2": "tile_exp2_f32"}
+"""Functions on f32 whose form in the prelude depends on the numerics contract."""
 PREDICATES = frozenset({"isnan", "isinf", "isfinite"})
 PLACES = {
     "thread_index": "(int)threadIdx.x",
     "lane_index": "tile_lane()",
     "warp_index": "tile_warp()",
     "device_workers": "(int)gridDim.x",
+    "block_rank": "tile_cluster_rank()",
+    "elected": "tile_elect()",
 }
 """Queries; blocks that stay resident are as many as were launched."""
 SHUFFLES = frozenset({"shuffle_xor", "shuffle_idx"})
@@ -91,6 +95,8 @@ def _math(fn: str, carrier: DType, inner: str) -> str:
         return f"(1.0 / ({inner}))"
     if fn in FAST and not double:
         return f"{FAST[fn]}({inner})"
+    if fn in OWN_F32 and not double:
+        return f"{OWN_F32[fn]}({inner})"
     name = fn.removeprefix("fast_")
     name = RENAMED.get(name, name)
     if name not in SAME and name not in RENAMED.values():

@@ -1,7 +1,7 @@
 /* Copies of the thread's own 4, 8 or 16 bytes from global to shared memory, without registers; of
  * `valid` bytes, the rest becomes zero. 16 bytes go past the first-level cache. */
-template <int BYTES>
-TILE_FN void tile_copy_async(void *dst, const void *src, int valid = BYTES) {
+template <int BYTES, typename Place>
+TILE_FN void tile_copy_async(Place dst, const void *src, int valid = BYTES) {
   if constexpr (BYTES == 16) {
     asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(tile_shared(dst)), "l"(src),
                  "r"(valid)

@@ -12,6 +12,7 @@ from functools import cache
 from importlib.resources import files
 from typing import TYPE_CHECKING
 
+from tile_cuda.prelude.boxes import box_blocks
 from tile_cuda.prelude.formats import format_blocks
 from tile_ir.diag import InternalError
 
@@ -38,7 +39,7 @@ def _blocks() -> dict[str, str]:
         for text in re.split(r"\n\s*\n", file.read_text(encoding="utf-8").strip()):
             name = _defined(text, file.name)
             found[name] = f"{found[name]}\n\n{text}" if name in found else text
-    return found | format_blocks()
+    return found | format_blocks() | box_blocks()
 
 
 def _defined(text: str, file: str) -> str:

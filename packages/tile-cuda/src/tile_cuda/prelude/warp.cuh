@@ -20,7 +20,8 @@ TILE_FN bool tile_elect() {
 #if __CUDA_ARCH__ >= 900
   unsigned chosen;
   asm volatile(
-      "{\n.reg .pred p;\nelect.sync _|p, 0xffffffff;\nselp.u32 %0, 1, 0, p;\n}" : "=r"(chosen));
+      "{\n.reg .pred p;\nbar.warp.sync 0xffffffff;\nelect.sync _|p, 0xffffffff;\n"
+      "selp.u32 %0, 1, 0, p;\n}" : "=r"(chosen)::"memory");
   return chosen != 0;
 #else
   return (threadIdx.x & 31) == 0;
@@ -65,3 +66,10 @@ TILE_FN int tile_cluster_rank() {
 TILE_FN void tile_launch_dependents() { asm volatile("griddepcontrol.launch_dependents;" ::: "memory"); }
 
 TILE_FN void tile_wait_dependency() { asm volatile("griddepcontrol.wait;" ::: "memory"); }
+
+/* The tile that a block takes as its next one when every other full round of tiles is dealt
+   backwards, the last full one among them. */
+TILE_FN int tile_snake(int turn, int tiles, int blocks) {
+  const int round = turn / blocks, back = tiles / blocks - 1 - round;
+  return back >= 0 && back % 2 == 0 ? (2 * round + 1) * blocks - 1 - turn : turn;
+}

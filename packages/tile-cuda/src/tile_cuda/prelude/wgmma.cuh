@@ -31,6 +31,11 @@ TILE_FN unsigned long long tile_descriptor(const void *p, int lead, int stride) 
          (unsigned long long)(stride >> 4) << 32 | (unsigned long long)SWIZZLE << 62;
 }
 
+/* The descriptor of a place so many times 16 bytes further on; the sum stays in the address's bits. */
+TILE_FN unsigned long long tile_descriptor_plus(unsigned long long d, int chunks) {
+  return (d & 0xffffffff00000000ull) | ((unsigned)d + (unsigned)chunks);
+}
+
 /* A store that is never taken and needs x: the assembler, which moves the next wait above arithmetic
  * that does not depend on it, keeps the computation of x in front. x is never -FLT_MAX. */
 TILE_FN void tile_pin(float x, void *anywhere) {
