@@ -1,4 +1,4 @@
-"""The rocm target. It is planned: the name is taken, a code generator is not there yet."""
+"""The rocm target: AMD GPUs from CDNA 2 and RDNA 3 on, by way of readable HIP C++."""
 
 from tile_rocm._version import __version__
 from tile_rocm.manifest import MANIFEST

@@ -2,16 +2,13 @@
 
 from tile_ir.plugin import TargetManifest
 
-_PENDING = "tile_rocm.pending:not_built"
-
 MANIFEST = TargetManifest(
     name="rocm",
-    plugin_api=1,
-    description="AMD GPUs: HIP C++",
-    status="planned",
-    specs=_PENDING,
-    pipeline=_PENDING,
-    emit=_PENDING,
-    toolchain=_PENDING,
-    runtime=_PENDING,
+    description="AMD GPUs: HIP C++, compiled by clang (ROCm's, or that of the package ziglang).",
+    specs="tile_rocm.spec:folder",
+    pipeline="tile_rocm.pipeline:pipeline",
+    emit="tile_rocm.driver:emit",
+    toolchain="tile_rocm.driver:RocmToolchain",
+    runtime="tile_rocm.driver:RocmRuntime",
+    host_arch="tile_rocm.host_arch:host_arch",
 )

@@ -1,0 +1,1 @@
+"""Hand-written HIP C++: small inlined functions that kernels call, printed only when used."""
