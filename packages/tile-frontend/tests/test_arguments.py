@@ -1,6 +1,7 @@
 """Arguments of a launch: taken from any array library, refused by name when they do not fit."""
 
 import sys
+from dataclasses import replace
 from types import SimpleNamespace
 
 import ml_dtypes
@@ -9,8 +10,11 @@ import pytest
 
 import tile_frontend as tile
 import tile_frontend.language as T
+from tile_frontend import adapters
 from tile_frontend.adapters import adapter_for
+from tile_frontend.adapters.base import ArrayInfo
 from tile_frontend.adapters.numpy_arrays import numpy_dtype
+from tile_frontend.bind import Binder
 from tile_frontend.dims import Equation, evaluate, solve
 from tile_ir.build import add, ceildiv, const, mul, var
 from tile_ir.diag import TileError
@@ -172,7 +176,7 @@ def test_packed_types_take_bytes(oracle):
     binder = tile.compile(unpack, target=oracle).binder
     b = np.zeros((4, 6), np.int8)
     packed = np.zeros((4, 3), np.uint8)
-    assert binder.prepare((packed, b)).slots[0]((packed, b)) == packed.ctypes.data
+    assert binder.prepare((packed, b)).slots[0].take(packed) == packed.ctypes.data
     for wrong, code in (
         (np.zeros((4, 6), np.uint8), "E2004"),
         (np.zeros((4, 6), ml_dtypes.int4), "E2002"),
@@ -223,3 +227,121 @@ def test_dimensions_are_solved_one_unknown_at_a_time():
 def test_dimension_without_a_whole_value():
     equation = Equation(mul(var("m"), 2), 7, "A", 1)
     assert solve([equation]) == ({}, equation)
+
+
+class Remote:
+    """An array on an accelerator, as its adapter tells of it."""
+
+    def __init__(self, index=0, address=1 << 20):
+        self.index, self.at = index, address
+
+
+class RemoteAdapter:
+    library = "remote"
+
+    def describe(self, x):
+        return x.index
+
+    def inspect(self, x):
+        return ArrayInfo(f32, (8,), (1,), "gpu", index=x.index)
+
+    def address(self, x):
+        return x.at
+
+    def maker(self, shape, dtype, device):
+        return lambda: device
+
+
+@pytest.fixture
+def remote(monkeypatch):
+    """A function of two inputs and an output, for arrays on an accelerator."""
+    monkeypatch.setitem(adapters._FOUND, Remote, RemoteAdapter())
+
+    @T.prim_func
+    def add(A: T.Tensor((8,), T.float32), B: T.Tensor((8,), T.float32)):
+        C = T.empty((8,), T.float32)
+        with T.Kernel(8) as i:
+            C[i] = A[i] + B[i]
+        return C
+
+    return lambda *alignments, pitches=(): Binder(add.function, "gpu", alignments, pitches)
+
+
+def test_outputs_are_made_where_the_inputs_are(remote):
+    prepared = remote().prepare((Remote(2), Remote(2)))
+    assert prepared.index == 2
+    assert [make() for make in prepared.outputs] == ["gpu:2"]
+
+
+def test_arrays_of_two_devices_are_refused(remote):
+    with pytest.raises(TileError, match="'B' is on device 1, others are on device 0") as raised:
+        remote().prepare((Remote(0), Remote(1)))
+    assert raised.value.code == "E2007"
+
+
+def test_addresses_are_aligned_for_the_widest_access(remote):
+    args = (Remote(), Remote(address=1024 + 4))
+    slots = remote(16, 4, 16).prepare(args).slots
+    assert [slot.take(args[slot.at]) for slot in slots[:2]] == [1 << 20, 1028]
+    assert [slot.alignment for slot in slots] == [16, 4, 16]
+    slots[0].check(args)
+    args = (Remote(address=1024 + 8), Remote())
+    with pytest.raises(TileError, match="'A' begins at an address that is no multiple of 16") as r:
+        slots[0].check(args)
+    assert r.value.code == "E2016"
+
+
+@pytest.fixture
+def wide(oracle):
+    """A target whose kernels want addresses of 64 bytes and rows of 16, but for the plain ones."""
+
+    def emit(fn, spec, plan=None):
+        demands = (1, 1) if spec.access_bytes == (1,) else (64, 16)
+        names = ("alignments", "pitches")
+        more = {k: (v,) * len(fn.params) for k, v in zip(names, demands, strict=True)}
+        return SimpleNamespace(**vars(oracle.emit(fn, spec, plan)), **more)
+
+    return replace(oracle, emit=emit)
+
+
+@pytest.mark.parametrize(
+    ("offset", "columns", "built"), [(0, 8, 1), (4, 8, 2), (0, 7, 2), (2, 5, 2)]
+)
+def test_odd_addresses_and_rows_take_the_plain_variant(wide, toolchain, offset, columns, built):
+    n = T.dynamic("n")
+
+    @T.prim_func
+    def double(A: T.Tensor((4, n), T.float16), B: T.Tensor((4, n), T.float16)):
+        with T.Kernel(4, n) as (i, j):
+            B[i, j] = A[i, j] * 2
+
+    def aligned(count):
+        room = np.arange(count + 64, dtype=np.float16)
+        return room[-(room.ctypes.data // 2) % 32 :]
+
+    kernel = tile.compile(double, target=wide)
+    a = aligned(4 * columns + offset)[offset:][: 4 * columns].reshape(4, columns)
+    for _ in range(2):
+        b = aligned(4 * columns)[: 4 * columns].reshape(4, columns)
+        kernel(a, b)
+        np.testing.assert_array_equal(b, a * 2)
+    assert toolchain.compiled == built
+    assert kernel.explain("double.variant") == (
+        "double.variant = aligned: A at a multiple of 64 bytes, B at a multiple of 64 bytes, "
+        "rows of A a multiple of 16 apart, rows of B a multiple of 16 apart\n"
+        "    not plain: any address and distance of rows; made when needed"
+    )
+    assert kernel.plain.plan.value("double.variant", "") == "plain"
+
+
+def test_rows_are_measured_in_bytes(remote):
+    args = (Remote(), Remote())
+    assert remote(pitches=(1, 16, 1)).prepare(args).fits  # one axis has no rows
+
+
+def test_outputs_without_inputs_need_a_library_for_the_device(monkeypatch):
+    assert adapters.adapter_on("cpu").library == "numpy"
+    monkeypatch.setattr(adapters, "find_spec", lambda name: None)
+    with pytest.raises(TileError) as raised:
+        adapters.adapter_on("gpu")
+    assert raised.value.code == "E2017"

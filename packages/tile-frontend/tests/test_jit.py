@@ -199,8 +199,8 @@ def test_explain_prints_decisions_only(oracle, capsys):
     text = kernel.explain()
     assert capsys.readouterr().out == text + "\n"
     assert text.splitlines() == [
-        "kernel.speed  = (slow, 1)  [model]  there is no other",
-        "                fast costs 2: not built",
+        'kernel.speed = ["slow", 1]: there is no other',
+        "    not fast: 2 not built",
     ]
     assert kernel.explain("other") == "no decisions under other"
 

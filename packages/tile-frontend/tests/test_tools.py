@@ -8,7 +8,7 @@ import pytest
 
 import tile_frontend as tile
 import tile_frontend.language as T
-from tile_frontend import cli, target_select
+from tile_frontend import cli, target_select, timing
 from tile_ir import plugin
 from tile_ir.diag import TileError
 from tile_ir.plugin import TargetManifest
@@ -82,6 +82,17 @@ def test_auto_passes_over_targets_without_their_hardware(installed, oracle):
     assert raised.value.notes == ("broken: the driver is missing",)
 
 
+def test_auto_follows_the_arrays(installed, oracle):
+    fields = {f: getattr(oracle, f) for f in ("specs", "pipeline", "emit", "toolchain", "runtime")}
+    accelerator = TargetManifest(name="accelerator", host_arch=lambda: "oracle", **fields)
+    installed(accelerator, oracle)
+    assert target_select.select().manifest is accelerator
+    assert target_select.select("auto", "oracle").manifest is oracle
+    assert target_select.select(None, "accelerator").manifest is accelerator
+    assert target_select.select(None, "unheard of").manifest is accelerator
+    assert target_select.select("accelerator", "oracle").manifest is accelerator
+
+
 def test_a_target_is_text_a_mapping_or_a_manifest(oracle):
     assert target_select.select(oracle).manifest is oracle
     chosen = target_select.select(oracle)
@@ -117,6 +128,11 @@ def test_compile_command(tmp_path, capsys, installed):
     assert cli.main(["compile", f"{path}:absent"]) == 1
     assert "error[E1116]" in capsys.readouterr().err
     assert cli.main(["compile", "nowhere"]) == 1
+
+
+def test_the_device_of_a_result():
+    assert timing.device_of(None) == "cpu"
+    assert timing.device_of([np.zeros(3), None]) == "cpu"
 
 
 def test_do_bench_counts_milliseconds():

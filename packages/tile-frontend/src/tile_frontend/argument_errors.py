@@ -130,6 +130,25 @@ def device(name: str, given: str, wanted: str) -> ArgumentError:
     )
 
 
+def devices(name: str, given: int, wanted: int) -> ArgumentError:
+    """Memory of another device of the same kind."""
+    return ArgumentError(
+        "E2007",
+        f"argument {name!r} is on device {given}, others are on device {wanted}",
+        help="move all arguments of a call to one device",
+    )
+
+
+def alignment(name: str, address: int, wanted: int) -> ArgumentError:
+    """An address that is no multiple of what the kernel needs."""
+    return ArgumentError(
+        "E2016",
+        f"argument {name!r} begins at an address that is no multiple of {wanted} bytes",
+        notes=(f"its address is {address:#x}, perhaps that of a view into another tensor",),
+        help="pass a copy (tensor.clone(), array.copy()), whose memory is aligned",
+    )
+
+
 def missing(name: str) -> ArgumentError:
     """None for a tensor that is used."""
     return ArgumentError(

@@ -7,42 +7,90 @@ of the same key without looking at them again.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from tile_frontend import argument_errors as wrong
-from tile_frontend.adapters import Adapter, ArrayInfo, adapter_for, adapter_named
+from tile_frontend.adapters import Adapter, ArrayInfo, adapter_for, adapter_on
 from tile_frontend.adapters.base import row_major
 from tile_frontend.dims import Equation, evaluate, solve
-from tile_frontend.scalars import scalar_slot
+from tile_frontend.scalars import scalar_taker
 from tile_ir.opdef import Access
 from tile_ir.ops import View
 from tile_ir.rewrite import all_effects, walk
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
     from tile_ir.core import Buffer, Function
     from tile_ir.expr import Expr
 
-Slot = Callable[[Sequence[Any]], Any]
-"""Gives the entry's argument from the caller's arguments (outputs behind them)."""
+
+_TAKEN = "{1}({0})"
 
 
 @dataclass(frozen=True, slots=True)
-class Prepared:
-    """A checked combination of arguments: how to make outputs, and each argument of the entry."""
+class Slot:
+    """An argument of the entry: `take` gives it from the caller's argument at place `at` (outputs
+    behind them).
 
+    `text` is the same as code, where {0} is the argument and {1} is `take`. `alignment`: what an
+    address has to be a multiple of.
+    """
+
+    name: str
+    at: int
+    take: Callable[[Any], Any]
+    text: str
+    alignment: int = 1
+
+    def check(self, args: Sequence[Any]) -> None:
+        """Raises `TileError` E2016 for an address that is not aligned."""
+        found = self.take(args[self.at])
+        if found % self.alignment:
+            raise wrong.alignment(self.name, found, self.alignment)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Prepared:
+    """A checked combination of arguments: how to make outputs, each argument of the entry, and the
+    dimensions, which follow them.
+
+    `count`: how many arguments the caller gives. `library`: whose arrays they are. `index`: which
+    device of its kind has the arrays, None without arrays. `fits`: whether rows lie as far apart as
+    the kernel's copy engines need.
+    """
+
+    count: int
     outputs: tuple[Callable[[], Any], ...]
     slots: tuple[Slot, ...]
+    dims: tuple[int, ...]
+    library: str
+    index: int | None
+    fits: bool
 
 
 class Binder:
-    """The parameters of one function, on a kind of device."""
+    """The parameters of one function, on a kind of device.
 
-    def __init__(self, function: Function, device: str = "cpu") -> None:
+    `alignments`: bytes that the address of each parameter has to be a multiple of; `pitches`: bytes
+    that its strides, but for the last, have to be multiples of. Empty where anything will do.
+    """
+
+    def __init__(
+        self,
+        function: Function,
+        device: str = "cpu",
+        alignments: Sequence[int] = (),
+        pitches: Sequence[int] = (),
+    ) -> None:
         self.function = function
         self.device = device
+        self.alignments = tuple(alignments) or (1,) * len(function.params)
+        self.pitches = {
+            p.name: pitch for p, pitch in zip(function.params, pitches, strict=False) if pitch > 1
+        }
         self.inputs = [p for p in function.params if p.name not in function.results]
         self.names = tuple(p.name for p in self.inputs)
 
@@ -70,12 +118,26 @@ class Binder:
             for p, arg in zip(self.inputs, args, strict=True)
             if p.buffer is not None
         }
+        index = _common_index(infos)
         known = self._dimensions(infos)
         for param in self.inputs:
             info = infos.get(param.name)
             if param.buffer is not None and info is not None:
                 self._check_strides(param.buffer, info, known)
-        return self._prepared(args, known)
+        return self._prepared(args, known, index, self._rows_fit(infos, known))
+
+    def _rows_fit(self, infos: dict[str, ArrayInfo | None], known: dict[str, int]) -> bool:
+        for param in self.function.params:
+            buffer, info = param.buffer, infos.get(param.name)
+            pitch = self.pitches.get(param.name)
+            if buffer is None or pitch is None:
+                continue
+            strides = row_major(tuple(evaluate(e, known) for e in buffer.shape))
+            if buffer.strides is not None and info is not None and info.strides is not None:
+                strides = info.strides
+            if any(stride * buffer.dtype.storage_bits % (8 * pitch) for stride in strides[:-1]):
+                return False
+        return True
 
     def _array(self, buffer: Buffer, arg: Any) -> ArrayInfo | None:
         use = self.touched.get(buffer.name, Access(0))
@@ -120,25 +182,46 @@ class Binder:
         ):
             raise wrong.strides(buffer, info, wanted)
 
-    def _prepared(self, args: Sequence[Any], known: dict[str, int]) -> Prepared:
+    def _prepared(
+        self, args: Sequence[Any], known: dict[str, int], index: int | None, fits: bool
+    ) -> Prepared:
         place = {name: i for i, name in enumerate((*self.names, *self.function.results))}
         library = next((a for a in map(adapter_for, args) if a is not None), None)
-        maker = library or adapter_named("numpy")
+        maker = library or adapter_on(self.device)
+        on = self.device if index is None or self.device == "cpu" else f"{self.device}:{index}"
         buffers = {p.name: p.buffer for p in self.function.params}
-        outputs = tuple(
-            _maker(maker, buffers[n], known, self.device) for n in self.function.results
-        )
+        outputs = tuple(_maker(maker, buffers[n], known, on) for n in self.function.results)
         slots: list[Slot] = []
-        for param in self.function.params:
-            at = place[param.name]
+        for param, alignment in zip(self.function.params, self.alignments, strict=True):
+            at, name = place[param.name], param.name
             if param.scalar is not None:
-                slots.append(scalar_slot(param.name, param.scalar.dtype, at))
+                slots.append(Slot(name, at, scalar_taker(name, param.scalar.dtype), _TAKEN))
+            elif at < len(args) and args[at] is None:
+                slots.append(Slot(name, at, _null, _TAKEN))
             else:
-                arg = args[at] if at < len(args) else None
-                given = at >= len(args) or arg is not None
-                slots.append(_pointer(adapter_for(arg) or maker, at) if given else _null)
-        slots.extend(_constant(known[d.name]) for d in self.function.dims)
-        return Prepared(outputs, tuple(slots))
+                adapter = (adapter_for(args[at]) if at < len(args) else None) or maker
+                text = getattr(adapter, "address_text", _TAKEN)
+                slots.append(Slot(name, at, adapter.address, text, alignment))
+        return Prepared(
+            count=len(args),
+            outputs=outputs,
+            slots=tuple(slots),
+            dims=tuple(known[d.name] for d in self.function.dims),
+            library=maker.library,
+            index=index,
+            fits=fits,
+        )
+
+
+def _common_index(infos: dict[str, ArrayInfo | None]) -> int | None:
+    """Which device of its kind has all the arrays."""
+    found = None
+    for name, info in infos.items():
+        if info is not None:
+            found = info.index if found is None else found
+            if info.index != found:
+                raise wrong.devices(name, info.index, found)
+    return found
 
 
 def _check_type(buffer: Buffer, info: ArrayInfo) -> None:
@@ -185,17 +268,8 @@ def _maker(
     assert buffer is not None
     shape = tuple(evaluate(e, known) for e in buffer.shape)
     dtype = buffer.dtype
-    return lambda: adapter.empty(shape, dtype, device)
+    return adapter.maker(shape, dtype, device)
 
 
-def _pointer(adapter: Adapter, at: int) -> Slot:
-    address = adapter.address
-    return lambda args: address(args[at])
-
-
-def _null(args: Sequence[Any]) -> int:
+def _null(absent: None) -> int:
     return 0
-
-
-def _constant(value: int) -> Slot:
-    return lambda args: value

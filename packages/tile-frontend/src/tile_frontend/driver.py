@@ -19,9 +19,10 @@ import tile_passes
 from tile_frontend import cache as disk
 from tile_frontend import knobs
 from tile_frontend._version import __version__
+from tile_ir.diag import InternalError
 from tile_ir.plugin import discover, resolve
 from tile_ir.text import print_function
-from tile_ir.verify import check
+from tile_ir.verify import check, verify
 from tile_passes.base import PassContext, State
 from tile_passes.manager import run_pipeline
 from tile_passes.plan.model import Candidate, Decision, Plan
@@ -39,6 +40,8 @@ if TYPE_CHECKING:
 _LOG = logging.getLogger("tile")
 _LIBRARY = "kernel"
 _SOURCE = "source"
+_SOURCES = (".py", ".h", ".c", ".cuh", ".yaml")
+"""Suffixes of the files that decide what a package generates."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,6 +50,10 @@ class Stored:
 
     entry: str
     signature: tuple[str, ...]
+    alignments: tuple[int, ...]
+    """Bytes that the address of each parameter has to be a multiple of; empty where any will do."""
+    pitches: tuple[int, ...]
+    """Bytes that the strides of each parameter have to be multiples of, likewise."""
     kernels: tuple[str, ...]
     strict: bool
     source: str
@@ -81,7 +88,7 @@ def compile_function(
     seconds: dict[str, float] = {}
     start = perf_counter()
     manifest = target.manifest
-    toolchain = resolve(manifest.toolchain)(target.spec)
+    toolchain, runtime = _tools(target)
     key = disk.key_of(
         print_function(fn),
         repr(sorted((pins or {}).items())),
@@ -102,7 +109,7 @@ def compile_function(
     artifact = _restored(entry)
     library = entry.file(_LIBRARY + toolchain.suffix)
     try:
-        launch = resolve(manifest.runtime)(target.spec).load(artifact, library)
+        launch = runtime().load(artifact, library)
     except Exception:
         disk.drop(entry)  # what cannot be loaded must not be found again
         raise
@@ -132,8 +139,7 @@ def lowered(
     check(fn)
     checked = perf_counter()
     context = PassContext(target=target.spec, pins=pins or {})
-    outcome = run_pipeline(pipeline, State(function=fn), context)
-    state = outcome.state
+    state = _run(pipeline, fn, context)
     if pins:
         check_pins(state.function, context, state.plan)
     passed = perf_counter()
@@ -145,6 +151,33 @@ def lowered(
         "passes": passed - checked,
         "emit": done - passed,
     }
+
+
+def _tools(target: Target) -> tuple[Any, Callable[[], Any]]:
+    """The toolchain, and what makes the runtime; a device that stands in for another is both."""
+    manifest = target.manifest
+    if target.stand_in is not None:
+        device = resolve(target.stand_in.factory)(manifest, target.spec)
+        return device, lambda: device
+    toolchain = resolve(manifest.toolchain)(target.spec)
+    return toolchain, lambda: resolve(manifest.runtime)(target.spec)
+
+
+def _run(pipeline: Pipeline, fn: Function, context: PassContext) -> State:
+    """Run the passes, and verify what the last one leaves: to verify after each takes nearly as
+    long as the passes. Where something is wrong they run again so, to say which of them it was.
+    """
+    start = State(function=fn)
+    try:
+        state = run_pipeline(pipeline, start, context, verify_each=False).state
+        if not verify(state.function):
+            return state
+    except InternalError as error:
+        broken = error
+    else:
+        broken = InternalError("E9002", "the passes left a program that does not verify")
+    run_pipeline(pipeline, start, context)
+    raise broken
 
 
 def _pipeline(target: Target) -> Pipeline:
@@ -172,6 +205,8 @@ def _make(
         "source": source,
         "entry": artifact.entry,
         "signature": list(artifact.signature),
+        "alignments": list(getattr(artifact, "alignments", ())),
+        "pitches": list(getattr(artifact, "pitches", ())),
         "kernels": list(artifact.kernels),
         "strict": artifact.strict,
         "plan": [asdict(d) for d in artifact.plan],
@@ -183,6 +218,8 @@ def _restored(entry: disk.Entry) -> Stored:
     return Stored(
         entry=meta["entry"],
         signature=tuple(meta["signature"]),
+        alignments=tuple(meta.get("alignments", ())),
+        pitches=tuple(meta.get("pitches", ())),
         kernels=tuple(meta["kernels"]),
         strict=meta["strict"],
         source=entry.file(meta["source"]).read_text("utf-8"),
@@ -239,7 +276,7 @@ def _stamp(folder: Path) -> str:
     """Size and time of every source file, so that an edited checkout never meets kernels of its
     former self.
     """
-    files = (p for p in folder.rglob("*") if p.suffix in (".py", ".h", ".c", ".yaml"))
+    files = (p for p in folder.rglob("*") if p.suffix in _SOURCES)
     facts = ((str(p.relative_to(folder)), p.stat()) for p in sorted(files))
     return disk.key_of(*(f"{name} {s.st_size} {s.st_mtime_ns}" for name, s in facts))
 

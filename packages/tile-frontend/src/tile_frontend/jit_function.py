@@ -21,11 +21,13 @@ from tile_frontend.rewrite.source import function_node
 from tile_frontend.specialize import Call, frozen, read_call
 from tile_frontend.target_select import select
 from tile_frontend.trace.places import here
+from tile_frontend.variants import plain
 from tile_ir.diag import TileError
 
 if TYPE_CHECKING:
     from types import FunctionType
 
+    from tile_frontend.target_select import Target
     from tile_ir.core import Function
 
 __all__ = ["JITImpl", "compile", "jit", "par_compile"]
@@ -45,6 +47,7 @@ class Options:
     numerics: str | None = None
     compile_flags: Any = None
     debug_root_path: str | None = None
+    device: str | None = None
 
 
 def compile(
@@ -59,6 +62,7 @@ def compile(
     plan: Mapping[str, Any] | None = None,
     numerics: str | None = None,
     debug_root_path: str | None = None,
+    device: str | None = None,
 ) -> JITKernel:
     """Compile a `@T.prim_func` and return the kernel.
 
@@ -67,11 +71,12 @@ def compile(
         out_idx: position(s) of parameters that the runtime allocates and the call returns;
             negatives count from the end.
         target: "cpu", "cpu -arch=x86-64-v4", a mapping, a manifest; None follows TILE_TARGET, then
-            what is at hand.
+            where the arrays of an eager call are, then what is at hand.
         plan: decisions to pin, by the keys that `kernel.explain()` shows.
         numerics: "default" or "strict": whether floating-point work may be reordered.
         compile_flags: further flags of the device compiler.
         debug_root_path: a folder for the program's and the source's text.
+        device: what runs the kernel instead of the target's own device: "emulator".
         execution_backend, target_host, verbose, pass_configs: accepted for compatibility, without
             effect.
 
@@ -86,24 +91,43 @@ def compile(
             here(),
             help="pass a function under @T.prim_func, or call a @tile.jit function",
         )
-    options = Options(out_idx, target, plan, numerics, compile_flags, debug_root_path)
+    options = Options(out_idx, target, plan, numerics, compile_flags, debug_root_path, device)
     return _compile(func, options)
 
 
-def _compile(func: PrimFunc, options: Options) -> JITKernel:
+def _compile(func: PrimFunc, options: Options, device: str | None = None) -> JITKernel:
     function = with_outputs(func.function, options.out_idx)
     if options.numerics is not None:
         function = replace(function, numerics=_numerics(options.numerics))
     flags = (*_flags(func.settings.get("compile_flags")), *_flags(options.compile_flags))
     try:
-        target = select(options.target)
+        target = select(options.target, device).on(options.device)
         compiled = driver.compile_function(function, target, options.plan, flags)
     except TileError as error:
         raise error.at(here()) from error.__cause__
-    kernel = JITKernel(function, target, compiled)
+    variant = _plain_variant(function, target, compiled, flags)
+    kernel = JITKernel(function, target, compiled, variant)
     if options.debug_root_path is not None:
         _write_debug(kernel, Path(options.debug_root_path))
     return kernel
+
+
+def _plain_variant(
+    function: Function, target: Target, compiled: driver.Compiled, flags: Sequence[str]
+) -> Callable[[], JITKernel] | None:
+    """What compiles the variant for any addresses and rows; None where the kernel takes them all.
+
+    The user's pins are for the fast one: what they name need not exist in this.
+    """
+    artifact = compiled.artifact
+    if max((*artifact.alignments, *artifact.pitches), default=1) == 1:
+        return None
+
+    def make() -> JITKernel:
+        other = plain(target)
+        return JITKernel(function, other, driver.compile_function(function, other, None, flags))
+
+    return make
 
 
 def _numerics(given: str) -> str:
@@ -193,6 +217,7 @@ def jit(
     compile_flags: str | Sequence[str] | None = None,
     plan: Mapping[str, Any] | None = None,
     numerics: str | None = None,
+    device: str | None = None,
 ) -> Any:
     """Decorate a kernel function, in one of two styles.
 
@@ -202,7 +227,7 @@ def jit(
 
     The options are those of `tile.compile`; out_idx belongs to the lazy style.
     """
-    options = Options(out_idx, target, plan, numerics, compile_flags, debug_root_path)
+    options = Options(out_idx, target, plan, numerics, compile_flags, debug_root_path, device)
     outer = sys._getframe(1)
 
     def decorate(fn: FunctionType) -> JITImpl:
@@ -280,11 +305,12 @@ class JITImpl:
         dtypes = tuple(
             (name, getattr(a, "dtype", None) or describe(a)) for name, a in call.arrays.items()
         )
-        key = (call.static_key, tuple(sorted(found.items())), dtypes)
+        device = _device_of(call.arrays.values())
+        key = (call.static_key, tuple(sorted(found.items())), dtypes, device)
         with self._lock:
             if key not in self._kernels:
                 func = eager.traced(self.fn, call, self.outer, found)
-                self._kernels[key] = self._compiled(func)
+                self._kernels[key] = self._compiled(func, device)
             return self._kernels[key]
 
     def _lazy_kernel(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> JITKernel:
@@ -306,8 +332,8 @@ class JITImpl:
             )
         return made
 
-    def _compiled(self, func: PrimFunc) -> JITKernel:
-        return _compile(func, self.options)
+    def _compiled(self, func: PrimFunc, device: str | None = None) -> JITKernel:
+        return _compile(func, self.options, device)
 
     # -- without running
 
@@ -354,9 +380,17 @@ class JITImpl:
             return list(pool.map(one, configs))
 
 
+def _device_of(arrays: Iterable[Any]) -> str | None:
+    """The kind of memory that all arrays are in; None where they differ or there are none."""
+    adapters = ((adapter_for(a), a) for a in arrays)
+    kinds = {found.inspect(a).device for found, a in adapters if found is not None}
+    return kinds.pop() if len(kinds) == 1 else None
+
+
 def describe_call(x: Any) -> Any:
     """The key of an argument in the table of past calls."""
-    return describe(x) if adapter_for(x) is not None else (type(x), x)
+    adapter = adapter_for(x)
+    return (type(x), x) if adapter is None else adapter.describe(x)
 
 
 def _names_prim_func(decorator: ast.expr) -> bool:
@@ -377,8 +411,8 @@ def _runner(
         given = {**dict(zip(order, args, strict=False)), **kwargs}
         return [given.get(n) for n in wanted]
 
-    prepared = kernel.prepare(named(args, kwargs))
+    run = kernel.bind(*named(args, kwargs))
     count = len(wanted)
     if list(wanted) == order[:count] and len(args) >= count:
-        return lambda args, kwargs: kernel.run(prepared, args[:count])
-    return lambda args, kwargs: kernel.run(prepared, named(args, kwargs))
+        return lambda args, kwargs: run(*args[:count])
+    return lambda args, kwargs: run(*named(args, kwargs))

@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
+import functools
 import threading
+from operator import attrgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tile_frontend.adapters import describe
-from tile_frontend.bind import Binder, Prepared
+from tile_frontend.bind import Binder
+from tile_frontend.calls import Ready, key_function, key_texts
 from tile_frontend.report import explain as explain_text
 from tile_frontend.trace.places import here
 from tile_ir.diag import TileError
 from tile_ir.text import print_function
+from tile_passes.plan.model import Candidate, Decision
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
+    from tile_frontend.bind import Prepared
     from tile_frontend.driver import Compiled
     from tile_frontend.target_select import Target
     from tile_ir.core import Function, Param
@@ -29,43 +34,106 @@ class JITKernel:
     several, or None. Outputs are made by the library of the first array argument.
     """
 
-    def __init__(self, function: Function, target: Target, compiled: Compiled) -> None:
+    def __init__(
+        self,
+        function: Function,
+        target: Target,
+        compiled: Compiled,
+        compile_plain: Callable[[], JITKernel] | None = None,
+    ) -> None:
         self.function = function
         self.target = target
         self.compiled = compiled
-        self.binder = Binder(function, target.device)
+        artifact = compiled.artifact
+        self.binder = Binder(function, target.device, artifact.alignments, artifact.pitches)
+        self._compile_plain = compile_plain
         self._launch = compiled.launch
-        self._prepared: dict[tuple[Any, ...], Prepared] = {}
+        self._runs: dict[tuple[Any, ...], Callable[..., Any]] = {}
+        self._texts: tuple[str, ...] | None = None
+        self._key: Callable[..., Any] = _no_key
+        self._checked: dict[tuple[Any, ...], Callable[..., Any]] = {}
+        self._call: Callable[..., Any] = self._general
         self._lock = threading.Lock()
 
-    def __call__(self, *args: Any) -> Any:
-        """Run the kernel. Raises `TileError` E2001 to E2012 for arguments that do not fit."""
-        key = tuple([describe(a) for a in args])
-        prepared = self._prepared.get(key)
-        if prepared is None:
-            prepared = self.prepare(args)
+    __call__ = property(attrgetter("_call"))
+    """Run the kernel. Raises `TileError` E2001 to E2017 for arguments that do not fit.
+
+    On an accelerator this is the code made for arguments like those of the last call, which hands
+    others over to `_other`; to come by it through a method would cost as much as to check one
+    argument.
+    """
+
+    def _other(self, *args: Any) -> Any:
+        """A call with arguments unlike those of the last one."""
+        found = self._checked.get(self._key(*args))
+        if found is None:
+            return self._general(*args)
+        self._call = found
+        return found(*args)
+
+    def _general(self, *args: Any) -> Any:
+        """A call with any arguments, which are checked unless others like them were."""
+        described = tuple([describe(a) for a in args])
+        run = self._runs.get(described)
+        if run is None:
+            ready = self._ready(args)
+            run = ready.run()
             with self._lock:
-                if len(self._prepared) >= _MOST_SHAPES:
-                    self._prepared.clear()
-                self._prepared[key] = prepared
-        return self.run(prepared, args)
+                if len(self._runs) >= _MOST_SHAPES:
+                    self._runs.clear()
+                    self._checked.clear()
+                self._runs[described] = run
+                self._know(ready, args)
+        return run(*args)
 
-    def run(self, prepared: Prepared, args: Sequence[Any]) -> Any:
-        """Launch with arguments like those that `prepared` was made from."""
-        if not prepared.outputs:
-            self._launch(*[slot(args) for slot in prepared.slots])
-            return None
-        made = [make() for make in prepared.outputs]
-        everything = (*args, *made)
-        self._launch(*[slot(everything) for slot in prepared.slots])
-        return made[0] if len(made) == 1 else made
+    def _know(self, ready: Ready, args: Sequence[Any]) -> None:
+        """From now on recognise such arguments, of the library of the first call, by a short key.
+        It does not tell kinds of host memory apart, whose launches take longer than the rest."""
+        if self.target.device == "cpu":
+            return
+        if self._texts is None:
+            self._texts = key_texts([p.buffer is not None for p in self.binder.inputs], args)
+            self._key = _no_key if self._texts is None else key_function(self._texts)
+        key = self._key(*args)
+        if self._texts is not None and key is not None:
+            self._call = self._checked[key] = ready.checked(self._texts, key, self._other)
 
-    def prepare(self, args: Sequence[Any]) -> Prepared:
-        """Check arguments; raises as `__call__`."""
+    def bind(self, *args: Any) -> Callable[..., Any]:
+        """The kernel for arguments like these (types, extents, strides, device), as a function that
+        takes others like them and checks their addresses and scalars only. Raises as a call does.
+        """
+        return self._ready(args).run()
+
+    def _ready(self, args: Sequence[Any]) -> Ready:
+        """Check arguments; raises as a call."""
         try:
-            return self.binder.prepare(args)
+            prepared = self.binder.prepare(args)
         except TileError as error:
             raise error.at(here()) from error.__cause__
+        if not prepared.fits and self._compile_plain is not None:
+            return self.plain._ready(args)
+        prepare = getattr(self._launch, "prepare", None)
+        if prepare is None or prepared.index is None:
+            return Ready(prepared, self._launch, prepared.dims, self._odd(prepared))
+        launch = prepare(prepared.index, prepared.dims, prepared.library)
+        return Ready(prepared, launch, (), self._odd(prepared))
+
+    def _odd(self, prepared: Prepared) -> Callable[..., Any]:
+        """What takes arguments whose addresses are not aligned."""
+
+        def run(*args: Any) -> Any:
+            if self._compile_plain is None:
+                for slot in (s for s in prepared.slots if s.at < len(args)):
+                    slot.check(args)
+            return self.plain(*args)
+
+        return run
+
+    @functools.cached_property
+    def plain(self) -> JITKernel:
+        """The variant for any address and any distance of rows; compiled when first needed."""
+        assert self._compile_plain is not None  # asked by those who know that there is one
+        return self._compile_plain()
 
     # -- what it is
 
@@ -76,8 +144,22 @@ class JITKernel:
 
     @property
     def plan(self) -> Plan:
-        """Every decision of the compiler."""
-        return self.compiled.artifact.plan
+        """Every decision of the compiler, and for which arguments they were taken."""
+        plan = self.compiled.artifact.plan
+        return plan.decide(self._variant()) if self.compiled.artifact.alignments else plan
+
+    def _variant(self) -> Decision:
+        """Which variant this kernel is: for aligned arguments, or the plain one for all others."""
+        key = f"{self.function.name}.variant"
+        if self._compile_plain is None:
+            return Decision(key=key, value="plain", reason="for any address and distance of rows")
+        demands = zip(self.binder.function.params, self.binder.alignments, strict=True)
+        parts = [f"{p.name} at a multiple of {n} bytes" for p, n in demands if n > 1]
+        parts += [
+            f"rows of {name} a multiple of {n} apart" for name, n in self.binder.pitches.items()
+        ]
+        other = Candidate("plain", None, "any address and distance of rows; made when needed")
+        return Decision(key=key, value="aligned", reason=", ".join(parts), candidates=(other,))
 
     @property
     def params(self) -> tuple[Param, ...]:
@@ -142,3 +224,7 @@ class JITKernel:
 
 _MOST_SHAPES = 4096
 """Combinations of types and shapes remembered for each kernel; beyond it all are forgotten."""
+
+
+def _no_key(*args: Any) -> None:
+    """The key of arguments before the first call."""

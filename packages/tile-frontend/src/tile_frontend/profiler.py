@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import sys
+from importlib import import_module
 from statistics import mean, median
-from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from tile_frontend.adapters import adapter_on
 from tile_frontend.adapters.base import packed_shape
 from tile_frontend.dims import evaluate
+from tile_frontend.timing import device_of, durations
 from tile_frontend.trace.element_types import LONG_NAMES, numpy_dtype
 from tile_ir.diag import TileError
 
@@ -38,34 +40,29 @@ def do_bench(
     n_warmup: int = 0,
     n_repeat: int = 0,
     return_mode: str = "mean",
+    device: str | None = None,
 ) -> float:
     """The time of one call of `fn`, in milliseconds.
+
+    On an accelerator it is the device's time, with a cold cache.
 
     Args:
         fn: what to call.
         warmup, rep: milliseconds to spend on calls that do not count, and on calls that do.
         n_warmup, n_repeat: numbers of calls instead, where not 0.
         return_mode: mean, median, min or max of the calls.
+        device: the kind of device that `fn` works on; None to see where its first result is.
 
-    Raises `TileError` E1503 for an unknown mode.
+    Raises `TileError` E1503 for an unknown mode, E2017 where no array library has memory there.
     """
     if return_mode not in _MODES:
         raise TileError("E1503", f"return_mode={return_mode!r}", help=f"{', '.join(_MODES)}")
-    _run_for(fn, warmup, n_warmup)
-    return _MODES[return_mode](_run_for(fn, rep, n_repeat))
-
-
-def _run_for(fn: Callable[[], Any], budget_ms: float, count: int) -> list[float]:
-    """Call `fn` `count` times, or for a time; at least once. Gives milliseconds."""
-    times: list[float] = []
-    end = perf_counter() + budget_ms / 1e3
-    while True:
-        start = perf_counter()
-        fn()
-        now = perf_counter()
-        times.append((now - start) * 1e3)
-        if (count and len(times) >= count) or (not count and now >= end):
-            return times
+    left = n_warmup
+    if device is None:
+        device, left = device_of(fn()), n_warmup - 1
+    if left or not n_warmup:
+        durations(fn, warmup, max(left, 0), device)
+    return _MODES[return_mode](durations(fn, rep, n_repeat, device))
 
 
 class Profiler:
@@ -85,7 +82,8 @@ class Profiler:
 
     def inputs(self, dims: dict[str, int] | None = None, seed: int = 42) -> list[Any]:
         """Random inputs; `dims` gives the T.dynamic dimensions. They are torch tensors where the
-        program has imported torch (its reference will be written in it), else numpy arrays.
+        program has imported torch (its reference will be written in it), else numpy arrays; on an
+        accelerator, of the library that has memory there.
 
         Raises `TileError` E2011 for a dimension that `dims` lacks.
         """
@@ -98,14 +96,14 @@ class Profiler:
                 help="give them: dynamic_symbolic_constraints={'m': 1024}",
             )
         rng = np.random.default_rng(seed)
-        torch = sys.modules.get("torch")
+        device = self.kernel.target.device
         made: list[Any] = []
         for param in self.kernel.binder.inputs:
             if param.buffer is None:
                 made.append(1)
                 continue
             array = _random(rng, param.buffer, known)
-            made.append(array if torch is None else _as_torch(torch, array, param.buffer.dtype))
+            made.append(_placed(array, param.buffer.dtype, device))
         return made
 
     def run_once(self, func: Callable[..., Any] | None = None) -> Any:
@@ -129,8 +127,8 @@ class Profiler:
             if input_tensors is None
             else list(input_tensors)
         )
-        chosen = func or self.kernel
-        return do_bench(lambda: chosen(*args), warmup, rep, n_warmup, n_repeat, return_mode)
+        chosen, device = func or self.kernel, self.kernel.target.device
+        return do_bench(lambda: chosen(*args), warmup, rep, n_warmup, n_repeat, return_mode, device)
 
     def assert_allclose(
         self,
@@ -154,6 +152,14 @@ class Profiler:
             assert ratio <= max_mismatched_ratio, f"output {i}: {ratio:.2%} of the elements differ"
 
 
+def _placed(array: Any, dtype: DType, device: str) -> Any:
+    """The array in the library that the program works with, on the kernel's device."""
+    torch = sys.modules.get("torch")
+    if torch is not None and (device == "cpu" or adapter_on(device).library == "torch"):
+        return _as_torch(torch, array, dtype).to(device)
+    return array if device == "cpu" else import_module("cupy").asarray(array)
+
+
 def _as_torch(torch: Any, array: Any, dtype: DType) -> Any:
     """The same numbers in a tensor; a type that numpy only knows through ml_dtypes goes by bits."""
     if dtype.is_float and array.dtype.kind == "V":
@@ -167,7 +173,9 @@ def _listed(outputs: Any) -> list[Any]:
 
 
 def _as_doubles(x: Any) -> Any:
-    return np.asarray(x.double() if hasattr(x, "double") else x, np.float64)
+    if hasattr(x, "double"):
+        x = x.double().cpu()
+    return np.asarray(x.get() if hasattr(x, "get") else x, np.float64)
 
 
 def _random(rng: np.random.Generator, buffer: Buffer, dims: dict[str, int]) -> Any:

@@ -2,23 +2,23 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from tile_frontend import argument_errors as wrong
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable
 
     from tile_ir.types import DType
 
 
-def scalar_slot(name: str, dtype: DType, at: int) -> Callable[[Sequence[Any]], Any]:
-    """Take argument `at` as a scalar of `dtype`.
+def scalar_taker(name: str, dtype: DType) -> Callable[[Any], Any]:
+    """What takes an argument as a scalar of `dtype`.
 
-    The slot raises `TileError` E2010 for a value of another kind or out of range.
+    It raises `TileError` E2010 for a value of another kind or out of range.
     """
-    take = _float if dtype.is_float else _bool if dtype.is_bool else _int
-    return lambda args: take(name, dtype, args[at])
+    return partial(_float if dtype.is_float else _bool if dtype.is_bool else _int, name, dtype)
 
 
 def _int(name: str, dtype: DType, value: Any) -> int:

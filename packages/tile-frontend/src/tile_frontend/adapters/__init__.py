@@ -7,17 +7,21 @@ loaded only by who passes its tensors.
 
 from __future__ import annotations
 
+import sys
 from importlib import import_module
+from importlib.util import find_spec
 from typing import Any
 
 from tile_frontend.adapters.base import Adapter, ArrayInfo
+from tile_ir.diag import TileError
 
-__all__ = ["Adapter", "ArrayInfo", "adapter_for", "adapter_named", "is_array"]
+__all__ = ["Adapter", "ArrayInfo", "adapter_for", "adapter_named", "adapter_on", "is_array"]
 
 _BY_LIBRARY = {
     "numpy": "tile_frontend.adapters.numpy_arrays",
     "ml_dtypes": "tile_frontend.adapters.numpy_arrays",
     "torch": "tile_frontend.adapters.torch_tensors",
+    "cupy": "tile_frontend.adapters.cupy_arrays",
 }
 _FOUND: dict[type, Adapter | None] = {}
 
@@ -41,6 +45,32 @@ def adapter_named(name: str) -> Adapter:
     """The adapter of a library, by the library's name."""
     made: Adapter = import_module(_BY_LIBRARY[name]).ADAPTER
     return made
+
+
+def adapter_on(device: str) -> Adapter:
+    """The adapter that makes arrays on a kind of device, where no argument says which library.
+
+    Raises `TileError` E2017 when no library here has memory there.
+    """
+    if device == "cpu":
+        return adapter_named("numpy")
+    torch = sys.modules.get("torch")
+    if torch is not None and _reaches(torch, device):
+        return adapter_named("torch")
+    if find_spec("cupy") is not None:
+        return adapter_named("cupy")
+    raise TileError(
+        "E2017",
+        f"no array library here makes arrays on device {device!r}",
+        help="import torch built for it, or install cupy",
+    )
+
+
+def _reaches(torch: Any, device: str) -> bool:
+    try:
+        return bool(torch.get_device_module(device).is_available())
+    except RuntimeError:  # torch has no module of that name
+        return False
 
 
 def _find(kind: type) -> Adapter | None:

@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from tile_ir.types import DType
 
 
@@ -13,7 +15,8 @@ if TYPE_CHECKING:
 class ArrayInfo:
     """An array as a launch sees it.
 
-    `strides` are in elements, None where they are no whole number of them.
+    `strides` are in elements, None where they are no whole number of them. `device` is the kind of
+    memory, `index` which device of that kind has it.
     """
 
     dtype: DType
@@ -21,10 +24,15 @@ class ArrayInfo:
     strides: tuple[int, ...] | None
     device: str = "cpu"
     writable: bool = True
+    index: int = 0
 
 
 class Adapter(Protocol):
-    """One array library."""
+    """One array library.
+
+    An adapter may have `key_text` and `address_text`: what `describe` and `address` give, of an
+    array on an accelerator, as code in which {0} is the array.
+    """
 
     library: str
 
@@ -37,8 +45,9 @@ class Adapter(Protocol):
     def address(self, x: Any) -> int:
         """The address of its first element."""
 
-    def empty(self, shape: tuple[int, ...], dtype: DType, device: str) -> Any:
-        """A new array with undefined contents."""
+    def maker(self, shape: tuple[int, ...], dtype: DType, device: str) -> Callable[[], Any]:
+        """What makes new arrays with undefined contents; `device` as in "cpu", "KIND" or
+        "KIND:INDEX"."""
 
 
 def row_major(shape: tuple[int, ...]) -> tuple[int, ...]:

@@ -11,6 +11,8 @@ from tile_frontend.adapters.numpy_arrays import NumpyAdapter
 from tile_ir.diag import TileError
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from tile_ir.types import DType
 
 _HOST = 1
@@ -42,9 +44,9 @@ class DlpackAdapter:
         """The address of its first element."""
         return self._numpy.address(self._view(x))
 
-    def empty(self, shape: tuple[int, ...], dtype: DType, device: str) -> Any:
-        """A new numpy array."""
-        return self._numpy.empty(shape, dtype, device)
+    def maker(self, shape: tuple[int, ...], dtype: DType, device: str) -> Callable[[], Any]:
+        """What makes new numpy arrays."""
+        return self._numpy.maker(shape, dtype, device)
 
     def _view(self, x: Any) -> Any:
         try:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ctypes import addressof, c_char
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -12,6 +13,8 @@ from tile_frontend.trace.element_types import numpy_dtype
 from tile_ir import types
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from tile_ir.types import DType
 
 
@@ -40,11 +43,12 @@ class NumpyAdapter:
             address: int = x.__array_interface__["data"][0]
             return address
 
-    def empty(self, shape: tuple[int, ...], dtype: DType, device: str) -> Any:
-        """A new array; types narrower than a byte are stored packed, in bytes."""
+    def maker(self, shape: tuple[int, ...], dtype: DType, device: str) -> Callable[[], Any]:
+        """What makes new arrays on the host; types narrower than a byte are stored packed, in
+        bytes."""
         if dtype.storage_bits < 8:
-            return np.empty(packed_shape(shape, dtype), np.uint8)
-        return np.empty(shape, numpy_dtype(dtype))
+            return partial(np.empty, packed_shape(shape, dtype), np.uint8)
+        return partial(np.empty, shape, numpy_dtype(dtype))
 
 
 ADAPTER = NumpyAdapter()

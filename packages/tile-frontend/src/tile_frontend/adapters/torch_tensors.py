@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -13,6 +14,8 @@ from tile_ir import types
 from tile_ir.diag import TileError
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from tile_ir.types import DType
 
 
@@ -20,6 +23,9 @@ class TorchAdapter:
     """torch.Tensor."""
 
     library = "torch"
+    # Without gaps, extents say all of the strides that matters, and need no tuple.
+    key_text = "{0}.dtype, {0}.shape, {0}.is_contiguous() or {0}.stride(), {0}.get_device()"
+    address_text = "{0}.data_ptr()"
 
     def describe(self, x: Any) -> Any:
         """Element type, extents, strides, device."""
@@ -27,28 +33,31 @@ class TorchAdapter:
 
     def inspect(self, x: Any) -> ArrayInfo:
         """Everything about the tensor but its data."""
-        return ArrayInfo(
-            types.dtype(x.dtype), tuple(x.shape), tuple(x.stride()), x.device.type, True
-        )
+        dtype, shape, place = types.dtype(x.dtype), tuple(x.shape), x.device
+        return ArrayInfo(dtype, shape, tuple(x.stride()), place.type, True, place.index or 0)
 
     def address(self, x: Any) -> int:
         """The address of its first element."""
         address: int = x.data_ptr()
         return address
 
-    def empty(self, shape: tuple[int, ...], dtype: DType, device: str) -> Any:
-        """A new tensor; types narrower than a byte are stored packed, in bytes."""
-        if dtype.storage_bits < 8:
-            return torch.empty(packed_shape(shape, dtype), dtype=torch.uint8, device=device)
-        found = getattr(torch, LONG_NAMES[dtype.name], None)
+    def maker(self, shape: tuple[int, ...], dtype: DType, device: str) -> Callable[[], Any]:
+        """What makes new tensors; types narrower than a byte are stored packed, in bytes."""
+        packed, place = dtype.storage_bits < 8, torch.device(device)
+        shape = packed_shape(shape, dtype)
+        found = torch.uint8 if packed else getattr(torch, LONG_NAMES[dtype.name], None)
         if found is None:
             raise TileError(
                 "E2013", f"torch has no dtype for an output of {dtype}", help="return another type"
             )
-        made = torch.empty(shape, dtype=found, device=device)
-        if device == "cpu":
-            advise_huge_pages(made.data_ptr(), made.nbytes)
-        return made
+        make = partial(torch.empty, shape, dtype=found, device=place)
+        return partial(_on_host, make) if device == "cpu" else make
+
+
+def _on_host(make: Callable[[], Any]) -> Any:
+    made = make()
+    advise_huge_pages(made.data_ptr(), made.nbytes)
+    return made
 
 
 ADAPTER = TorchAdapter()

@@ -1,0 +1,147 @@
+"""Calls of a compiled kernel on an accelerator: known arguments by a short key, others checked."""
+
+from types import SimpleNamespace
+
+import pytest
+
+import tile_frontend as tile
+import tile_frontend.language as T
+from tile_frontend.calls import Ready, key_function, key_texts
+from tile_ir.diag import TileError
+
+torch = pytest.importorskip("torch")
+
+
+class Launch:
+    """A runtime's prepared launch that writes down what it is asked; with code of its own if
+    `inline`."""
+
+    def __init__(self, inline):
+        self.seen = []
+        if inline:
+            self.lines = ("written.append((p0, p1))",)
+            self.names = {"written": self.seen}
+
+    def __call__(self, *values):
+        self.seen.append(values)
+
+
+class Prepares:
+    """A runtime that prepares launches, instead of the one of the kernel."""
+
+    def __init__(self, inline):
+        self.inline, self.asked, self.launches = inline, [], []
+
+    def prepare(self, index, dims, library):
+        self.asked.append((index, dims, library))
+        self.launches.append(Launch(self.inline))
+        return self.launches[-1]
+
+
+@pytest.fixture(params=[False, True], ids=["called", "inline"])
+def kernel(request, oracle):
+    """A kernel of one input and one output of the same length, as if on an accelerator."""
+    n = T.dynamic("n")
+
+    @T.prim_func
+    def copy(A: T.Tensor((n,), T.float32), B: T.Tensor((n,), T.float32)):
+        with T.Kernel(n) as i:
+            B[i] = A[i]
+
+    made = tile.compile(copy, target=oracle)
+    made.target = SimpleNamespace(device="gpu")
+    made._launch = Prepares(request.param)
+    return made
+
+
+def test_known_arguments_launch_by_their_addresses(kernel):
+    a, b, c = (torch.zeros(7) for _ in range(3))
+    for pair in ((a, b), (b, c), (c, a)):
+        assert kernel(*pair) is None
+    assert kernel._launch.asked == [(0, (7,), "torch")]
+    assert kernel._launch.launches[0].seen == [
+        (x.data_ptr(), y.data_ptr()) for x, y in ((a, b), (b, c), (c, a))
+    ]
+
+
+def test_kinds_of_arguments_take_turns(kernel):
+    short, long = torch.zeros(7), torch.zeros(9)
+    for x in (short, long, short, long, long):
+        kernel(x, x)
+    assert kernel._launch.asked == [(0, (7,), "torch"), (0, (9,), "torch")]
+    assert [len(launch.seen) for launch in kernel._launch.launches] == [2, 3]
+
+
+@pytest.mark.parametrize(
+    ("args", "code"),
+    [
+        (lambda x: (x,), "E2001"),
+        (lambda x: (x, x, x), "E2001"),
+        (lambda x: (x, x.double()), "E2002"),
+        (lambda x: (x, x[None]), "E2003"),
+        (lambda x: (x, x[:3]), "E2005"),
+        (lambda x: (torch.zeros(14)[::2], x), "E2006"),
+        (lambda x: (x, None), "E2008"),
+        (lambda x: (x, 1.0), "E2009"),
+    ],
+)
+def test_others_are_checked_before_and_after(kernel, args, code):
+    x = torch.zeros(7)
+    for _ in range(2):
+        with pytest.raises(TileError) as caught:
+            kernel(*args(x))
+        assert caught.value.code == code
+        kernel(x, x)
+    assert len(kernel._launch.launches[0].seen) == 2
+
+
+def test_arrays_of_another_library_are_taken_too(kernel):
+    x = torch.zeros(7)
+    kernel(x, x)
+    kernel(x.numpy(), x.numpy())
+    assert kernel._launch.asked == [(0, (7,), "torch"), (0, (7,), "numpy")]
+
+
+def test_few_kinds_are_remembered(kernel, monkeypatch):
+    monkeypatch.setattr("tile_frontend.kernel._MOST_SHAPES", 3)
+    for n in (1, 2, 3, 4, 1):
+        kernel(torch.zeros(n), torch.zeros(n))
+    assert [dims for _, dims, _ in kernel._launch.asked] == [(1,), (2,), (3,), (4,), (1,)]
+
+
+def test_a_bound_kernel(kernel):
+    a, b = torch.zeros(7), torch.zeros(7)
+    kernel.bind(a, b)(b, a)
+    assert kernel._launch.launches[0].seen == [(b.data_ptr(), a.data_ptr())]
+
+
+def test_outputs_scalars_and_constants():
+    made = []
+    slots = [
+        SimpleNamespace(at=0, take=lambda x: x + 1, text="{1}({0})", alignment=4),
+        SimpleNamespace(at=1, take=float, text="{1}({0})", alignment=1),
+        SimpleNamespace(at=2, take=None, text="{0} * 8", alignment=8),
+    ]
+    prepared = SimpleNamespace(count=2, outputs=(lambda: 5,), slots=slots)
+    launch = lambda *values: made.append(values)  # noqa: E731 -- it has no code of its own
+    ready = Ready(prepared, launch, (30, 40), lambda *args: ("odd", *args))
+    assert ready.run()(7, 2) == 5
+    assert made == [(8, 2.0, 40, 30, 40)]
+    assert ready.run()(8, 2) == ("odd", 8, 2)
+    texts = ("type({0})", "type({0})")
+    call = ready.checked(texts, (int, int), lambda *args: ("other", *args))
+    assert [call(7, 2), call(7, 2.0), call(7), call(8, 2)] == [
+        *(5, ("other", 7, 2.0), ("other", 7), ("odd", 8, 2)),
+    ]
+
+
+def test_keys():
+    x = torch.zeros(2, 3)
+    texts = key_texts([True, False], (x, 1))
+    assert key_function(texts)(x, 1) == (torch.float32, (2, 3), True, -1, int)
+    assert key_function(texts)(x.T, 1) == (torch.float32, (3, 2), (1, 3), -1, int)
+    assert key_function(texts)(x) is None
+    assert key_function(texts)(3, x) is None
+    assert key_texts([True], (x.numpy(),)) is None
+    assert key_texts([], ()) == ()
+    assert key_function(())() == ()
