@@ -95,7 +95,27 @@ def tests(session: nox.Session) -> None:
     """Every test that needs no accelerator, with a third-party plugin installed."""
     extras = {r for name in PACKAGES for r in requirements(name, "test") if r[:5] != "tile-"}
     install_all(session, *dependency_groups(WORKSPACE, "test"), *sorted(extras), f"./{TOY_PASS}")
-    session.run("pytest", "-n", "2", *(session.posargs or ("-m", "not gpu")))
+    session.run("pytest", "-n", "2", *(session.posargs or ("-m", "not gpu and not gates")))
+
+
+@nox.session
+def gates(session: nox.Session) -> None:
+    """Every example and the corpus through the vendors' compilers, for several architectures; no
+    accelerator is needed."""
+    extras = {r for name in PACKAGES for r in requirements(name, "test") if r[:5] != "tile-"}
+    install_all(session, *dependency_groups(WORKSPACE, "test"), *sorted(extras))
+    session.run(
+        "pytest", "-n", "2", "-m", "gates", "--error-on-skip", "tests/gates", *session.posargs
+    )
+
+
+@nox.session
+def sanitize(session: nox.Session) -> None:
+    """A few small kernels on this machine's GPU under the vendor's checker of accesses and
+    races."""
+    cuda = requirements("tile-cuda", "cuda13")
+    install_all(session, *cuda, *dependency_groups(WORKSPACE, "test"))
+    session.run("python", "tests/gpu/sanitize.py", *session.posargs)
 
 
 @nox.session
@@ -137,7 +157,7 @@ def minimums(session: nox.Session) -> None:
     pins = Path(session.create_tmp()) / "minimums.txt"
     pins.write_text("\n".join(sorted(oldest(declared))) + "\n")
     install_all(session, *dependency_groups(WORKSPACE, "test"), f"--constraint={pins}")
-    session.run("pytest", "-n", "2", "-m", "not gpu", *session.posargs)
+    session.run("pytest", "-n", "2", "-m", "not gpu and not gates", *session.posargs)
 
 
 def oldest(declared: set[str]) -> set[str]:

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import yaml
+from gpu_build import Case, build_all
 from gpu_timing import medians_ms
 from report import Row, finish, parser, versions
 
@@ -34,11 +35,19 @@ ATTENTION_BAR, ATTENTION_MEAN_BAR = 0.97, 1.04
 OLDER_BAR = 0.60
 
 
-def parameters(kernel: str, key: str) -> dict[str, Any]:
-    """The tile parameters of a kernel for a case: its entry in the table, over the default."""
+def parameters(kernel: str, *keys: str) -> dict[str, Any]:
+    """The tile parameters of a kernel for a case: its entries in the table, over the default."""
     path = Path(__file__).parent / "parameters" / "h200.yaml"
     table = yaml.safe_load(path.read_text(encoding="utf-8"))[kernel]
-    return {**table["default"], **table.get(key, {})}
+    found = dict(table["default"])
+    for key in keys:
+        found |= table.get(key, {})
+    return found
+
+
+def split(found: dict[str, Any]) -> tuple[tuple[tuple[str, Any], ...], dict[str, Any]]:
+    """Pinned decisions of the Plan, and the parameters of the program."""
+    return tuple(found.get("plan", {}).items()), {k: v for k, v in found.items() if k != "plan"}
 
 
 def check(name: str, got: Any, want: Any, rel: float) -> None:
@@ -93,11 +102,12 @@ def gemm_rows(only: str) -> Iterator[Row]:
                 a = torch.randn(m, k, device="cuda", dtype=dtype)
                 b = torch.randn(*((n, k) if layout == "NT" else (k, n)), device="cuda", dtype=dtype)
                 turned = layout == "NT"
-                with_table = parameters("gemm", f"{m}x{n}x{k}")
+                plan, table = split(parameters("gemm", f"{m}x{n}x{k}"))
+                kernel = gpu_kernels.kernel("matmul", plan)
                 name = str(dtype).removeprefix("torch.")
 
-                def ours(a=a, b=b, turned=turned, p=with_table, name=name) -> Any:
-                    return gpu_kernels.matmul(a, b, name, turned, **p)
+                def ours(a=a, b=b, turned=turned, p=table, name=name, kernel=kernel) -> Any:
+                    return kernel(a, b, name, turned, **p)
 
                 def cublas(a=a, b=b, turned=turned) -> Any:
                     return a @ (b.T if turned else b)
@@ -117,6 +127,81 @@ def gemm_rows(only: str) -> Iterator[Row]:
                 yield from rows_of(label, 2 * m * n * k, run, {"cuBLAS": GEMM_BAR, "Triton": 0.0})
 
 
+def builds(families: Sequence[str], only: str) -> list[Case]:
+    """What the families will compile."""
+    cases: list[Case] = []
+    if "gemm" in families:
+        for dtype in ("float16", "bfloat16"):
+            for layout in ("NN", "NT"):
+                for m, n, k in GEMM_SHAPES:
+                    short = dtype.replace("float", "f")
+                    if only in f"gemm {short} {layout} {m}x{n}x{k}":
+                        sizes = {"M": m, "N": n, "K": k, "dtype": dtype}
+                        plan, table = split(parameters("gemm", f"{m}x{n}x{k}"))
+                        made = {**sizes, "transposed": layout == "NT", **table}
+                        cases.append(("matmul", plan, made))
+    if "attention" in families:
+        for d, causal, s in ATTENTION_CASES:
+            if only in f"attention d{d} {'causal' if causal else 'full'} {s}":
+                sizes = {"B": TOKENS // s, "H": 2048 // d, "S": s, "D": d, "dtype": "float16"}
+                plan, table = split(attention_parameters(d, causal, s))
+                cases.append(("attention", plan, {**sizes, "causal": causal, **table}))
+    return cases
+
+
+def attention_parameters(d: int, causal: bool, s: int) -> dict[str, Any]:
+    """The entry of the head size, over it that of the causal case, over it that of the length."""
+    keys = [f"d{d}", *([f"d{d} causal", f"d{d} causal {s}"] if causal else [])]
+    return parameters("attention", *keys)
+
+
+def older_gemm_rows(only: str) -> Iterator[Row]:
+    """The product as an older GPU would run it (copies by threads, matrix instructions of a warp),
+    in the machine code of this one."""
+    import gpu_kernels
+    import torch
+
+    import tile_frontend as tile
+
+    target = older_target("sm_80")
+    for n in (4096, 8192):
+        label = f"gemm sm_80 path f16 NN {n}x{n}x{n}"
+        if only not in label:
+            continue
+        torch.manual_seed(0)
+        a, b = (torch.randn(n, n, device="cuda", dtype=torch.float16) for _ in range(2))
+        func = gpu_kernels.kernel("matmul").get_tir(
+            M=n, N=n, K=n, dtype="float16", **parameters("gemm_sm80", str(n))
+        )
+        kernel = tile.compile(func, target=target)
+
+        def ours(a=a, b=b, kernel=kernel) -> Any:
+            return kernel(a, b)
+
+        def cublas(a=a, b=b) -> Any:
+            return a @ b
+
+        part = slice(0, 256)
+        check(label, ours()[part], a[part].float() @ b.float(), 1e-2)
+        run = {"ours": ours, "cuBLAS": cublas}
+        yield from rows_of(label, 2 * n**3, run, {"cuBLAS": OLDER_BAR})
+
+
+def older_target(arch: str) -> Any:
+    """The description of an older GPU with the machine code of this one."""
+    from dataclasses import replace
+
+    from tile_cuda import MANIFEST, spec
+    from tile_cuda.host_arch import host_arch
+    from tile_frontend.target_select import Target
+    from tile_ir.target import TargetRequest
+
+    described = spec.load(arch)
+    here = spec.load(host_arch()).toolchain.cpu
+    made = replace(described, toolchain=replace(described.toolchain, cpu=here))
+    return Target(MANIFEST, made, TargetRequest(name="cuda", arch=arch))
+
+
 def attention_rows(only: str) -> Iterator[Row]:
     """Softmax attention forward, 2048 / d heads, 16384 tokens."""
     import gpu_kernels
@@ -132,10 +217,11 @@ def attention_rows(only: str) -> Iterator[Row]:
         torch.manual_seed(0)
         shape = (TOKENS // s, 2048 // d, s, d)
         q, k, v = (torch.randn(shape, device="cuda", dtype=torch.float16) for _ in range(3))
-        p = parameters("attention", f"d{d}")
+        plan, p = split(attention_parameters(d, causal, s))
+        kernel = gpu_kernels.kernel("attention", plan)
 
-        def ours(q=q, k=k, v=v, causal=causal, p=p) -> Any:
-            return gpu_kernels.attention(q, k, v, "float16", causal, **p)
+        def ours(q=q, k=k, v=v, causal=causal, p=p, kernel=kernel) -> Any:
+            return kernel(q, k, v, "float16", causal, **p)
 
         def cudnn(q=q, k=k, v=v, causal=causal) -> Any:
             with sdpa_kernel(SDPBackend.CUDNN_ATTENTION):
@@ -171,15 +257,26 @@ def mean_row(name: str, rows: Sequence[Row], peer: str, bar: float) -> list[Row]
 
 FAMILIES = {
     "gemm": (gemm_rows, "cuBLAS", GEMM_MEAN_BAR),
+    "gemm_sm80": (older_gemm_rows, "cuBLAS", OLDER_BAR),
     "attention": (attention_rows, "cuDNN", ATTENTION_MEAN_BAR),
 }
+
+
+def gpu() -> dict[str, str]:
+    """The device, and the driver's and the library's versions."""
+    import torch
+
+    cudnn = torch.backends.cudnn.version()
+    name = torch.cuda.get_device_name()
+    return {"gpu": name, "cuda": str(torch.version.cuda), "cudnn": str(cudnn)}
 
 
 def main() -> int:
     """Measure the families asked for and print one table."""
     options = parser(__doc__)
-    options.add_argument("families", nargs="*", choices=[*FAMILIES, []], default=[*FAMILIES])
+    options.add_argument("families", nargs="*", help=f"of {', '.join(FAMILIES)}; all by default")
     args = options.parse_args()
+    build_all(builds(args.families or list(FAMILIES), args.only))
     rows: list[Row] = []
     for family in args.families or FAMILIES:
         measure, peer, bar = FAMILIES[family]
@@ -188,7 +285,7 @@ def main() -> int:
             print(f"{row.name}: {row.ours:.0f} against {row.peer:.0f}, {row.ratio:.3f}", flush=True)
             found.append(row)
         rows += [*found, *mean_row(family, found, peer, bar)]
-    used = versions("tile-frontend", "tile-cuda", "torch", "triton", "nvidia-cuda-nvrtc")
+    used = versions("tile-frontend", "tile-cuda", "torch", "triton", "nvidia-cuda-nvrtc") | gpu()
     return finish(rows, args, used)
 
 

@@ -2,11 +2,19 @@
 
 from __future__ import annotations
 
+from functools import cache
+from typing import Any
+
 import tile_frontend as tile
 import tile_frontend.language as T
 
 
-@tile.jit(target="cuda")
+@cache
+def kernel(name: str, plan: tuple[tuple[str, Any], ...] = ()) -> Any:
+    """One of the programs below for the GPU, with the decisions of `plan` pinned."""
+    return tile.jit(target="cuda", plan=dict(plan))(globals()[name])
+
+
 def matmul(
     A, B, dtype, transposed=False, block_M=128, block_N=256, block_K=64, stages=4, threads=256
 ):
@@ -30,7 +38,6 @@ def matmul(
     return C
 
 
-@tile.jit(target="cuda")
 def attention(Q, K, V, dtype, causal=True, block_M=128, block_N=128, stages=2, threads=256):
     B, H, S, D = T.const("B, H, S, D")
     Q: T.Tensor((B, H, S, D), dtype)

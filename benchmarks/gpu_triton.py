@@ -9,9 +9,9 @@ import triton
 import triton.language as tl
 from triton.tools.tensor_descriptor import TensorDescriptor
 
-GEMM_CONFIGS = ((128, 256, 64, 8, 4), (128, 128, 64, 8, 4), (256, 128, 64, 8, 3))
+GEMM_CONFIGS = ((128, 256, 64, 8, 4), (128, 128, 64, 8, 4))
 """(BM, BN, BK, warps, stages)"""
-ATTENTION_CONFIGS = ((128, 128, 8, 2), (128, 64, 4, 3), (128, 64, 8, 3))
+ATTENTION_CONFIGS = ((128, 128, 8, 2), (128, 64, 4, 3))
 """(BM, BN, warps, stages)"""
 GROUP = 8
 

@@ -30,15 +30,20 @@ def cache_of_the_session(tmp_path_factory):
 @pytest.fixture(autouse=True)
 def poisoned_outputs(monkeypatch):
     """Make new outputs full of garbage, so that an element that is never written shows."""
-    made = NumpyAdapter.empty
+    maker = NumpyAdapter.maker
 
-    def empty(self, shape, dtype, device):
-        array = made(self, shape, dtype, device)
-        if array.size:
-            array.view(np.uint8).fill(POISON)
-        return array
+    def poisoned(self, shape, dtype, device):
+        make = maker(self, shape, dtype, device)
 
-    monkeypatch.setattr(NumpyAdapter, "empty", empty)
+        def made():
+            array = make()
+            if array.size:
+                array.view(np.uint8).fill(POISON)
+            return array
+
+        return made
+
+    monkeypatch.setattr(NumpyAdapter, "maker", poisoned)
 
 
 def as_list(value):

@@ -1,10 +1,15 @@
-"""The catalogue of diagnostic codes and the sources agree: nothing unexplained, nothing dead."""
+"""The catalogue of diagnostic codes and the sources agree: nothing unexplained, nothing dead;
+and every error says what to do."""
 
+import ast
 import re
 
 from tile_ir.codes import catalogue
 
 CODE = re.compile(r"""["'](E\d{4})["']""")
+ERRORS = {"TileError", "TileAttributeError"}
+# Files in which an error may still come without a help line.
+WITHOUT_HELP = {"tile-cuda/runtime.py"}
 
 
 def raised_codes(folders):
@@ -32,3 +37,37 @@ def test_explanations_are_sentences():
         assert not title.endswith("."), code
         assert explanation.rstrip().endswith((".", ")", "`")), code
         assert len(explanation) > 20, code
+
+
+def says_help(call):
+    """Return whether an error is made with `help`: by name, as fifth argument, or in `**words`."""
+    given = [word.value for word in call.keywords if word.arg in ("help", None)] + call.args[4:5]
+    return any(not (isinstance(v, ast.Constant) and not v.value) for v in given)
+
+
+def silent_errors(folder):
+    """Return the places at which the sources of a package make an error that offers no help."""
+    for path in sorted((folder / "src").rglob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.Call):
+                made = getattr(node.func, "id", getattr(node.func, "attr", None))
+                if made in ERRORS and not says_help(node):
+                    yield f"{folder.name}/{path.name}", node.lineno
+
+
+def test_every_error_says_what_to_do(folder):
+    assert [place for place in silent_errors(folder) if place[0] not in WITHOUT_HELP] == []
+
+
+def test_an_error_without_help_is_found(tmp_path):
+    (tmp_path / "src").mkdir()
+    lines = (
+        'TileError("E0001", "m")',
+        'TileError("E0001", "m", help=None)',
+        'diag.TileError("E0001", "m", help="")',
+        'TileError("E0001", "m", help=fix)',
+        'TileError("E0001", "m", span, notes, fix)',
+        'TileError("E0001", "m", **words)',
+    )
+    (tmp_path / "src" / "made.py").write_text("\n".join(lines))
+    assert [line for _, line in silent_errors(tmp_path)] == [1, 2, 3]

@@ -1,0 +1,252 @@
+"""What the host costs on a GPU: a call of a compiled kernel beside the driver's own launch, and the
+first call in a fresh process.
+
+A bound kernel (`kernel.bind`) with three tensors is compared with `cuLaunchKernel` through ctypes
+with everything prepared, both back to back. A plain call checks types, extents, strides and devices
+as well, which in Python takes five reads of a tensor's properties; it is compared with `torch.add`,
+which checks the same in C++. A first call starts with an empty cache and imported modules; the
+share of each stage is printed.
+
+    python benchmarks/gpu_host.py --json FILE --check
+"""
+
+from __future__ import annotations
+
+import ctypes
+import json
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from report import Row, finish, parser, versions
+
+import tile_frontend as tile
+import tile_frontend.language as T
+
+LAUNCH_BAR = 1 / 1.2
+CALL_BAR = 0.9
+FIRST_CALL_S = {"gemm": 1.2, "attention": 1.9}
+CALLS, ROUNDS = 200, 25
+"""Calls between two synchronizations: fewer than the driver queues without waiting."""
+
+
+@tile.jit(target="cuda")
+def add_into(A, B, C):
+    n = T.dynamic("n")
+    A: T.Tensor((n,), T.float32)
+    B: T.Tensor((n,), T.float32)
+    C: T.Tensor((n,), T.float32)
+    with T.Kernel(T.ceildiv(n, 128), threads=128) as b:
+        for i in T.Parallel(128):
+            at = b * 128 + i
+            if at < n:
+                C[at] = A[at] + B[at]
+
+
+@tile.jit(target="cuda")
+def multiply_into(A, B, C):
+    M, N, K = T.const("M, N, K")
+    A: T.Tensor((M, K), T.float16)
+    B: T.Tensor((K, N), T.float16)
+    C: T.Tensor((M, N), T.float16)
+    with T.Kernel(T.ceildiv(N, 128), T.ceildiv(M, 128), threads=256) as (bx, by):
+        A_s = T.alloc_shared((128, 64), T.float16)
+        B_s = T.alloc_shared((64, 128), T.float16)
+        C_l = T.alloc_fragment((128, 128), T.float32)
+        T.clear(C_l)
+        for k in T.Pipelined(T.ceildiv(K, 64), num_stages=2):
+            T.copy(A[by * 128, k * 64], A_s)
+            T.copy(B[k * 64, bx * 128], B_s)
+            T.gemm(A_s, B_s, C_l)
+        T.copy(C_l, C[by * 128, bx * 128])
+
+
+def microseconds(calls: dict[str, Callable[[], object]]) -> dict[str, float]:
+    """Median host time of a call of each, taken in turns, back to back."""
+    import torch
+
+    samples: dict[str, list[float]] = {name: [] for name in calls}
+    for f in calls.values():
+        f()
+    for _ in range(ROUNDS):
+        for name, f in calls.items():
+            torch.cuda.synchronize()
+            start = time.perf_counter()
+            for _ in range(CALLS):
+                f()
+            samples[name].append((time.perf_counter() - start) / CALLS * 1e6)
+    torch.cuda.synchronize()
+    return {name: statistics.median(times) for name, times in samples.items()}
+
+
+def launches_of(
+    bind: Callable[[], Callable[[], object]],
+) -> tuple[Callable[[], object], list[tuple[int, ...]]]:
+    """What `bind` makes, and the arguments of its calls of `launchKernel` when it is called. They
+    point into memory that lives as long as that function."""
+    from tile_cuda import recorded
+    from tile_cuda.device import driver
+
+    seen: list[tuple[int, ...]] = []
+
+    class Watched:
+        def __getattr__(self, name: str) -> Any:
+            return getattr(driver(), name)
+
+        def launchKernel(self, *args: int) -> None:
+            seen.append(args)
+            driver().launchKernel(*args)
+
+    recorded.driver = Watched  # type: ignore[assignment]
+    try:
+        made = bind()
+        made()
+    finally:
+        recorded.driver = driver
+    return made, seen
+
+
+def raw_launches(args: tuple[int, ...]) -> dict[str, Callable[[], object]]:
+    """The same launch through each way to the driver, all arguments prepared."""
+    from tile_cuda.device import driver
+
+    launch = ctypes.CDLL("libcuda.so.1").cuLaunchKernel
+    pointer = ctypes.c_void_p
+    ready = (pointer(args[0]), *args[1:8], pointer(args[8]), pointer(args[9]), None)
+    cython = driver().launchKernel
+    ways: dict[str, Callable[[], object]] = {
+        "ctypes": lambda: launch(*ready),
+        "cupy": lambda: cython(*args),
+    }
+    try:
+        from cuda.bindings import driver as bindings
+    except ImportError:
+        return ways
+    function, stream = bindings.CUfunction(args[0]), bindings.CUstream(args[8])
+    ways["cuda.bindings"] = lambda: bindings.cuLaunchKernel(
+        function, *args[1:8], stream, args[9], 0
+    )
+    return ways
+
+
+def launch_rows(only: str) -> Iterator[Row]:
+    """Calls of a small kernel without and with tensor maps."""
+    import torch
+
+    halves = [torch.randn(128, 128, device="cuda").half() for _ in range(3)]
+    cases = {
+        "launch": (add_into.compile(), [torch.randn(128, device="cuda") for _ in range(3)]),
+        "launch with tensor maps": (multiply_into.compile(M=128, N=128, K=128), halves),
+    }
+    for name, (kernel, tensors) in cases.items():
+        if only not in name:
+            continue
+        a, b, c = tensors
+
+        def bound(kernel=kernel, tensors=tensors) -> Callable[[], object]:
+            run = kernel.bind(*tensors)
+            return lambda: run(*tensors)
+
+        alive, (args,) = launches_of(bound)
+        run = kernel.bind(a, b, c)
+        jitted = add_into if name == "launch" else multiply_into
+        calls = {
+            **raw_launches(args),
+            "call": lambda kernel=kernel, a=a, b=b, c=c: kernel(a, b, c),
+            "bound": lambda run=run, a=a, b=b, c=c: run(a, b, c),
+            "jit": lambda f=jitted, a=a, b=b, c=c: f(a, b, c),
+            "torch.add": lambda a=a, b=b, c=c: torch.add(a, b, out=c),
+        }
+        times = microseconds(calls)
+        check = times["call"] - times["bound"]
+        print(
+            f"{name}: " + ", ".join(f"{k} {v:.2f}" for k, v in times.items()),
+            f"us a call; the check {check:.2f} us",
+            flush=True,
+        )
+        alive()
+        for way, peer, bar in (("bound", "ctypes", LAUNCH_BAR), ("call", "torch.add", CALL_BAR)):
+            ratio = times[peer] / times[way]
+            yield Row(f"{name}: {way}", times[way], times[peer], peer, "us", ratio, bar)
+
+
+def first_call(case: str) -> dict[str, float]:
+    """Seconds of the stages of a first call; modules are imported and the device is awake."""
+    import importlib
+
+    import gpu_kernels
+    import torch
+
+    shape = (4096, 4096) if case == "gemm" else (2, 16, 2048, 128)
+    tensors = [torch.randn(shape, device="cuda").half() for _ in range(2 if case == "gemm" else 3)]
+    jitted = gpu_kernels.kernel("matmul" if case == "gemm" else "attention")
+    for module in ("yaml", "tile_cuda.driver", "tile_cuda.nvrtc", "cupy_backends.cuda.api.driver"):
+        importlib.import_module(module)
+    importlib.import_module("tile_cuda.pipeline").pipeline()  # the passes' modules
+    torch.cuda.synchronize()
+    start = time.perf_counter()
+    jitted(*tensors, "float16")
+    torch.cuda.synchronize()
+    total = time.perf_counter() - start
+    (kernel,) = jitted._kernels.values()
+    stages = dict(kernel.timings)
+    stages["front end"] = _front_end(kernel)
+    stages["toolchain"] -= stages["front end"]
+    stages["trace, load and launch"] = total - sum(stages.values())
+    return {"total": total, **stages}
+
+
+def _front_end(kernel: Any) -> float:
+    """CUDA C++ to PTX; what the toolchain takes beyond it is the assembler."""
+    from tile_cuda.nvrtc import find_nvrtc
+
+    compiler = find_nvrtc()
+    assert compiler is not None
+    arch = kernel.target.spec.toolchain.cpu.replace("sm_", "compute_")
+    start = time.perf_counter()
+    compiler.ptx(kernel.kernel_source, "k.cu", (f"--gpu-architecture={arch}", "-std=c++17"))
+    return time.perf_counter() - start
+
+
+def first_call_rows(only: str) -> Iterator[Row]:
+    """Each case in a process and with a cache of its own, the compiler's own cache off."""
+    for case, limit in FIRST_CALL_S.items():
+        name = f"first call: {case}"
+        if only not in name:
+            continue
+        with tempfile.TemporaryDirectory() as folder:
+            done = subprocess.run(
+                [sys.executable, __file__, "--first-call", case],
+                env={**os.environ, "TILE_CACHE_DIR": folder, "CUDA_CACHE_DISABLE": "1"},
+                capture_output=True,
+                text=True,
+                check=False,
+            )
+        if done.returncode:
+            raise SystemExit(f"{name}: {done.stderr}")
+        stages = json.loads(done.stdout)
+        total = stages.pop("total")
+        shares = ", ".join(f"{k} {v * 1e3:.0f} ms ({v / total:.0%})" for k, v in stages.items())
+        print(f"{name}: {total:.2f} s: {shares}", flush=True)
+        yield Row(name, total, limit, "limit", "s", limit / total, 1.0)
+
+
+def main() -> int:
+    """Measure and print one table."""
+    options = parser(__doc__)
+    options.add_argument("--first-call", choices=[*FIRST_CALL_S], help="one stage list as JSON")
+    args = options.parse_args()
+    if args.first_call:
+        print(json.dumps(first_call(args.first_call)))
+        return 0
+    rows = [*launch_rows(args.only), *first_call_rows(args.only)]
+    return finish(rows, args, versions("tile-frontend", "tile-cuda", "torch", "cupy-cuda13x"))
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
