@@ -4,6 +4,7 @@ it computes what the tile program does."""
 from __future__ import annotations
 
 import dataclasses
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -221,6 +222,55 @@ def test_a_ring_of_one_slot_needs_a_barrier_before_it_is_filled_again() -> None:
     assert len(of(fn, Sync)) == 2
     a = np.arange(512, dtype=np.float32).reshape(8, 64)
     got = run(fn, {"A": a, "B": np.zeros_like(a)}, target=toy_spec("sync"))
+    np.testing.assert_array_equal(got["B"], a)
+
+
+READ_BY_THREADS = """
+func @f(A: global f16[512, 64], B: global f16[512, 64]) stage scheduled {
+  kernel @f threads = (256) {
+    tiles (x) in (1) {
+      alloc s: shared f16[64, 64] slots 2 offset 0 layout [m (64:64) k (64:1) swizzle<3,4,3>]
+      channel c: ring(2) carries (s) from engine box_load to role compute arrivals 4 bytes = 8192
+      role producer warps = 4, elect = 1 {
+        for k in (0, 8, 1) serial {
+          acquire c
+          issue box_load onto = c { copy A[k * 64 : +64, :] -> s@c[:, :] }
+          commit c
+        }
+      }
+      role compute warps = 4 {
+        for k in (0, 8, 1) serial {
+          alloc r: fragment f16[64, 64] layout [thread (32:k*2, 4:m*1) value (2:k*1, 16:m*4)]
+          wait c
+          copy s@c[:, :] -> r[:, :]
+          release c
+          copy r[:, :] -> B[k * 64 : +64, :]
+        }
+      }
+    }
+  }
+}
+"""
+"""Boxes that threads read: an arrival does not wait for loads that are under way."""
+
+
+def before_arrivals(fn: Function) -> set[str]:
+    """The kinds of statements in front of arrivals of one thread for others."""
+    bodies = [b for s in walk(fn.body) for b in (getattr(s, "body", ()), getattr(s, "then", ()))]
+    return {
+        type(before).__name__
+        for body in bodies
+        for before, s in pairwise(body)
+        if isinstance(s, If) and isinstance(s.then[0], BarrierArrive)
+    }
+
+
+def test_a_slot_that_threads_read_goes_back_behind_a_fence(boxes: Function) -> None:
+    fn = lowered(READ_BY_THREADS, "async")
+    assert before_arrivals(fn) == {"Fence"}
+    assert "Fence" not in before_arrivals(boxes)
+    a = np.arange(512 * 64, dtype=np.float16).reshape(512, 64)
+    got = run(fn, {"A": a, "B": np.zeros_like(a)}, target=toy_spec("async"))
     np.testing.assert_array_equal(got["B"], a)
 
 
