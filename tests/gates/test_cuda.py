@@ -32,6 +32,7 @@ def _module(path):
 ROOT = Path(__file__).parents[2]
 own = _module(ROOT / "tests/gpu/kernels.py")
 example = _module(ROOT / "examples/quickstart.py")
+measured = _module(ROOT / "benchmarks/gpu_kernels.py")
 
 pytestmark = pytest.mark.gates
 
@@ -154,6 +155,45 @@ def test_products_of_16_bits_use_the_matrix_unit(name, arch, opcodes):
     found = opcodes(cubin)
     assert any(re.fullmatch(TENSOR[arch], op) for op in found)
     assert not found & {"STL", "LDL"}
+
+
+LARGE = {"M": 4096, "N": 4096, "K": 4096, "dtype": "float16"}
+HEADS = {"B": 4, "H": 16, "S": 4096, "dtype": "float16"}
+BLOCK_64 = {"block_M": 192, "threads": 384}
+MEASURED = {
+    "gemm nn": lambda: measured.kernel("matmul").get_tir(**LARGE),
+    "gemm nt": lambda: measured.kernel("matmul").get_tir(**LARGE, transposed=True),
+    "attention 128 causal": lambda: measured.kernel("attention").get_tir(**HEADS, D=128),
+    "attention 128 full": lambda: measured.kernel("attention").get_tir(
+        **HEADS, D=128, causal=False
+    ),
+    "attention 64 full": lambda: measured.kernel("attention").get_tir(
+        **HEADS, D=64, causal=False, **BLOCK_64
+    ),
+}
+"""The kernels of the benchmarks, with the parameters of their tables."""
+ASYNC = {"HGMMA", "UTMALDG", "UTMASTG", "USETMAXREG"}
+
+
+@pytest.mark.parametrize("name", MEASURED)
+def test_measured_kernels_use_asynchronous_engines_and_roles(name, opcodes):
+    artifact, _ = driver.lowered(MEASURED[name]().function, select("cuda -arch=sm_90a"))
+    cubin, usage = compile_source(artifact.source, "sm_90a", artifact.strict)
+    found = opcodes(cubin)
+    assert found >= ASYNC
+    assert not found & {"STL", "LDL"}
+    assert all(u.spill_stores == u.spill_loads == u.stack == 0 for u in usage.values())
+
+
+def test_the_older_path_copies_behind_the_matrix_unit(opcodes):
+    table = {"block_M": 128, "block_N": 128, "block_K": 64, "stages": 3, "threads": 128}
+    made = measured.kernel("matmul").get_tir(**LARGE, **table)
+    artifact, _ = driver.lowered(made.function, select("cuda -arch=sm_80"))
+    cubin, usage = compile_source(artifact.source, "sm_80", artifact.strict)
+    found = opcodes(cubin)
+    assert found >= {"HMMA", "LDSM", "LDGSTS"}
+    assert not found & {"STL", "LDL"}
+    assert all(u.spill_stores == u.spill_loads == u.stack == 0 for u in usage.values())
 
 
 @pytest.mark.parametrize("arch", ["sm_80", "sm_120"])
