@@ -119,6 +119,15 @@ def sanitize(session: nox.Session) -> None:
 
 
 @nox.session
+def emulate(session: nox.Session) -> None:
+    """What was emitted for GPUs, executed on the CPU with every fault reported."""
+    extras = {r for name in PACKAGES for r in requirements(name, "test") if r[:5] != "tile-"}
+    install_all(session, *dependency_groups(WORKSPACE, "test"), *sorted(extras))
+    folders = ("tests/emulate", *(str(p) for p in sorted(ROOT.glob("packages/*/tests/emulate"))))
+    session.run("pytest", "-n", "2", *(session.posargs or folders))
+
+
+@nox.session
 def quickstart(session: nox.Session) -> None:
     """What a new user does: install four packages, run one kernel on this CPU."""
     extras = {"tile-cpu": compiler_extra()}
