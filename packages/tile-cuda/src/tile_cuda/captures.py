@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from tile_cuda.dialect import carrier_type
 from tile_ir import build as b
 from tile_ir.expr import Expr, Var, free_vars
 from tile_ir.opdef import Access
 from tile_ir.ops import Alloc, BoxLoad, BoxStore, Kernel, Tiles, View
 from tile_ir.rewrite import all_effects, bound_vars, effects, stmt_exprs, walk
+from tile_passes.emit.device_dialect import carrier_type
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping

@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING
 
 from tile_cuda.boxes import tensor_strides
 from tile_cuda.captures import cluster_extents, tiles_of
-from tile_cuda.host_exprs import PythonNames, python_text
 from tile_ir import build as b
 from tile_ir.diag import InternalError
 from tile_ir.expr import Const, Expr, free_vars, loads
 from tile_ir.ops import Alloc, Assert, Assume, If, Kernel, Let
 from tile_ir.rewrite import declared
 from tile_ir.types import i64
+from tile_passes.emit.python_exprs import PythonNames, python_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -8,7 +8,6 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from tile_cuda import barriers
-from tile_cuda.dialect import is_narrow, is_packed, storage_type
 from tile_cuda.places import place_of
 from tile_ir.diag import InternalError
 from tile_ir.expr import Broadcast, Const, Expr, Load, Ramp, Select
@@ -30,6 +29,7 @@ from tile_ir.ops import (
 )
 from tile_ir.rewrite import walk
 from tile_passes.emit.cfamily import print_alloc, print_store
+from tile_passes.emit.device_dialect import is_narrow, is_packed, storage_type
 from tile_passes.emit.dialect import CONDITIONAL, INFIX
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from tile_ir.expr import Expr, Var, free_vars
 from tile_ir.opdef import Access
 from tile_ir.ops import Alloc, Kernel, Tiles, View
 from tile_ir.rewrite import all_effects, bound_vars, effects, stmt_exprs, walk
-from tile_rocm.dialect import carrier_type
+from tile_passes.emit.device_dialect import carrier_type
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

@@ -15,8 +15,8 @@ from tile_ir.diag import InternalError
 from tile_ir.expr import Const, Expr, free_vars, loads
 from tile_ir.ops import Alloc, Assert, Assume, If, Kernel, Let
 from tile_ir.types import i64
+from tile_passes.emit.python_exprs import PythonNames, python_text
 from tile_rocm.captures import tiles_of
-from tile_rocm.host_exprs import PythonNames, python_text
 
 if TYPE_CHECKING:
     from tile_ir.core import Buffer, Function

@@ -25,8 +25,8 @@ from tile_ir.ops import (
     View,
 )
 from tile_passes.emit.cfamily import print_alloc, print_store
+from tile_passes.emit.device_dialect import is_narrow, is_packed, storage_type
 from tile_passes.emit.dialect import CONDITIONAL, INFIX
-from tile_rocm.dialect import is_narrow, is_packed, storage_type
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

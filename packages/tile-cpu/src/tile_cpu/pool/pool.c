@@ -288,7 +288,7 @@ static void ensure_helpers(int32_t wanted) {
 
 #ifdef __linux__
 /* Where the kernel sees no cache that processors share, as in many virtual machines, it wakes a
- * thread on its waker's processor, where it waits for the next tick (3 ms of 4 were measured) while
+ * thread on its waker's processor, where it waits for the next tick while
  * others idle. So helpers may run anywhere that the caller may, but not where it is. */
 static void keep_helpers_off_this_processor(void) {
   static cpu_set_t last;

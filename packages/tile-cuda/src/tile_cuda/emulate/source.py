@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 
 from tile_cuda.emulate.ptx import Instruction, parse
 from tile_cuda.emulate.translate import entry_name, translate
-from tile_cuda.host_exprs import PythonNames, python_text
 from tile_cuda.names import identifiers
 from tile_cuda.nvrtc import find_nvrtc
 from tile_cuda.toolchain import SOURCE_NAME, options_for
@@ -23,6 +22,7 @@ from tile_ir.ops import View
 from tile_ir.rewrite import all_effects, walk
 from tile_ir.types import i64
 from tile_passes.emit.addresses import element_strides
+from tile_passes.emit.python_exprs import PythonNames, python_text
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -13,8 +13,8 @@ from importlib.resources import files
 from typing import TYPE_CHECKING
 
 from tile_cuda.prelude.boxes import box_blocks
-from tile_cuda.prelude.formats import format_blocks
 from tile_ir.diag import InternalError
+from tile_passes.emit.narrow_formats import format_blocks
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -28,6 +28,9 @@ DEFINITION = re.compile(
 )
 WORD = re.compile(r"\b(?:tile_\w+|TILE_FN)\b")
 
+BY_HAND = frozenset({"f16", "bf16", "tf32", "f8e4m3fn", "f8e5m2", "f8e8m0fnu"})
+"""Formats whose conversions are written out in convert.cuh."""
+
 
 @cache
 def _blocks() -> dict[str, str]:
@@ -39,7 +42,7 @@ def _blocks() -> dict[str, str]:
         for text in re.split(r"\n\s*\n", file.read_text(encoding="utf-8").strip()):
             name = _defined(text, file.name)
             found[name] = f"{found[name]}\n\n{text}" if name in found else text
-    return found | format_blocks() | box_blocks()
+    return found | format_blocks(BY_HAND) | box_blocks()
 
 
 def _defined(text: str, file: str) -> str:

@@ -1,8 +1,7 @@
 """Large pages for a new array on the host.
 
-The first touch of a page costs the kernel a fault; by 4 KiB pages that is more than half of the
-time of a row-wise kernel on a new 64 MiB output (25 of 40 ms for a softmax were measured). numpy
-asks for large pages itself, torch does not.
+The first touch of a page costs the kernel a fault; by 4 KiB pages that can be most of the time of a
+row-wise kernel with a large new output. numpy asks for large pages itself, torch does not.
 """
 
 from __future__ import annotations

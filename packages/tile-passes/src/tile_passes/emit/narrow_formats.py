@@ -10,19 +10,21 @@ __all__ = ["format_blocks"]
 
 NEVER = 1 << 30
 """Beyond every code of at most 16 bits: a comparison with it never holds."""
-BY_HAND = frozenset({"f16", "bf16", "tf32", "f8e4m3fn", "f8e5m2", "f8e8m0fnu"})
-"""Formats whose conversions are written out in convert.cuh."""
 
 
-def format_blocks() -> dict[str, str]:
-    """Name of a definition -> its text, for every narrow format."""
+def format_blocks(by_hand: frozenset[str]) -> dict[str, str]:
+    """Name of a definition -> its text, for every narrow format; those named `by_hand` have
+    conversions in the target's own prelude.
+
+    The text uses of that prelude `TILE_FN`, `tile_encode`, `tile_decode` and `tile_to_odd`.
+    """
     found: dict[str, str] = {}
     for kind in ALL_DTYPES:
         if not kind.is_float or kind.bits > f16.bits or kind is tf32:
             continue
         if not FORMAT_FACTS[kind].rounds_up:
             found[f"tile_format_{kind.name}"] = _structure(kind)
-        if kind.name not in BY_HAND:
+        if kind.name not in by_hand:
             found |= _conversions(kind.name)
         if kind.name not in ("f16", "bf16"):
             found[f"tile_f64_to_{kind.name}"] = (
