@@ -6,7 +6,7 @@ import pytest
 
 import tile_frontend as tile
 import tile_frontend.language as T
-from tile_frontend.calls import Ready, key_function, key_texts
+from tile_frontend.calls import Ready, alike_of, key_function, key_texts
 from tile_ir.diag import TileError
 
 torch = pytest.importorskip("torch")
@@ -145,3 +145,35 @@ def test_keys():
     assert key_texts([True], (x.numpy(),)) is None
     assert key_texts([], ()) == ()
     assert key_function(())() == ()
+
+
+def test_a_library_compares_its_arrays_in_one_call():
+    x = torch.zeros(2, 3)
+    alike = alike_of([True, False, True], (x, 1, x))
+    same = alike.compare
+    assert (alike.places, alike.kinds) == ((0, 2), {1: int})
+    assert same(torch.ones(2, 3), x)
+    others = [x.T, x[:1], x.double(), torch.zeros(3, 2), torch.zeros(2, 4)[:, :3], x.numpy(), 3]
+    assert not any(same(x, other) for other in others)
+    assert alike_of([True], (x.numpy(),)) is None
+    assert alike_of([False], (1,)) is None
+
+
+def test_a_stricter_comparison_is_made_anew_a_few_times():
+    prepared = SimpleNamespace(
+        count=1, outputs=(), slots=[SimpleNamespace(at=0, take=None, text="{0}", alignment=1)]
+    )
+    seen = []
+    ready = Ready(prepared, seen.append, (), None)
+    plain = torch.zeros(2)
+    trained = torch.nn.Parameter(torch.zeros(2))
+    texts = key_texts([True], (plain,))
+    key, alike = key_function(texts)(plain), alike_of([True], (plain,))
+    call = ready.checked(texts, key, lambda *args: ("other", *args), alike)
+    for _ in range(20):
+        assert call(plain) is call(trained) is None
+    assert (len(seen), alike.left) == (40, 0)
+    assert call(3) == ("other", 3)
+    assert call() == ("other",)
+    wide = torch.zeros(3)
+    assert call(wide) == ("other", wide)

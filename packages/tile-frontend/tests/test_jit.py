@@ -272,3 +272,50 @@ def test_unhashable_python_arguments_are_compared_by_value(oracle, toolchain):
     assert weighted(a, [1.0, 2.0])[0] == 3
     assert weighted(a, [1.0, 5.0])[0] == 6
     assert toolchain.compiled == 2
+
+
+def make_scaled(target):
+    @tile.jit(target=target)
+    def scaled(A, factor, offsets=(0, 0)):
+        n = T.const("n")
+        A: T.Tensor((n,), T.float32)
+        C = T.empty((n,), T.float32)
+        with T.Kernel(1):
+            for i in T.Parallel(n):
+                C[i] = A[i] * factor + offsets[0] / 2 if offsets[0] else A[i] * factor
+        return C
+
+    return scaled
+
+
+def test_equal_python_values_that_mean_something_else_get_their_own_kernel(oracle):
+    scaled = make_scaled(oracle)
+    x = np.ones(3, np.float32)
+    assert np.signbit(scaled(x, -0.0)).all()
+    assert not np.signbit(scaled(x, 0.0)).any()
+    assert [scaled(x, 1, (1, 0))[0], scaled(x, 1, (1.0, 0))[0]] == [1.5, 1.5]
+    assert len(scaled._kernels) == 4
+
+
+def test_the_short_way_is_only_for_calls_like_the_last(oracle):
+    torch = pytest.importorskip("torch", reason="arrays of torch")
+    scaled = make_scaled(oracle)
+    x, y = torch.ones(3), torch.ones(4)
+    for _ in range(2):
+        assert scaled(x, 2).tolist() == [2] * 3
+        assert scaled(y, 2).tolist() == [2] * 4
+        assert scaled(y, factor=3).tolist() == [3] * 4
+        assert scaled(y, 3, offsets=(2, 0)).tolist() == [4] * 4
+        assert scaled(torch.nn.Parameter(y), 2).tolist() == [2] * 4
+        assert scaled(y.numpy(), 2).tolist() == [2] * 4
+        assert scaled(y, True).tolist() == [1] * 4
+        with pytest.raises(TileError, match="not contiguous"):
+            scaled(torch.arange(8.0)[::2], 2)
+        with torch.inference_mode():
+            assert scaled(x, 2).tolist() == scaled(x, 2).tolist() == [2] * 3
+    with pytest.raises(TileError) as info:
+        scaled(x)
+    assert info.value.code == "E1113"
+    with pytest.raises(TileError) as info:
+        scaled(x, object.__new__(type("Odd", (), {"__hash__": None})))
+    assert info.value.code == "E1112"

@@ -13,13 +13,17 @@ from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from tile_frontend.adapters import adapter_for
+from tile_frontend.trace.values import dtype as ElementType
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from tile_frontend.bind import Prepared
 
-__all__ = ["Ready", "key_function", "key_texts"]
+__all__ = ["Alike", "Ready", "alike_of", "key_function", "key_texts"]
+
+_PLAIN = (bool, int, str, type(None), ElementType)
+"""Python values that never change and mean the same where they and their types are equal."""
 
 _UNLIKE = "(AttributeError, TypeError, ValueError)"
 """What reading the properties of an array of another kind raises, or of too few arguments."""
@@ -50,6 +54,41 @@ def _made(
     return made
 
 
+@dataclass(slots=True)
+class Alike:
+    """A library's own comparison of arrays with those of an earlier call.
+
+    `places` are the arrays among the arguments, `kinds` the types of all others. A comparison may
+    be stricter than a key (torch's tells tensors with gradients apart): then it is made anew from
+    the arguments at hand, a few times, so that arguments which alternate do not pay for it.
+    """
+
+    places: tuple[int, ...]
+    kinds: Mapping[int, type]
+    make: Callable[[Sequence[Any]], Callable[..., bool]]
+    compare: Callable[..., bool]
+    left: int = 8
+
+    def renewed(self, compare: Callable[..., bool], arrays: Sequence[Any]) -> Callable[..., bool]:
+        """What to compare with from now on."""
+        if self.left == 0:
+            return compare
+        self.left -= 1
+        return self.make(arrays)
+
+
+def alike_of(is_array: Sequence[bool], args: Sequence[Any]) -> Alike | None:
+    """The comparison with these arguments; None where their library has none."""
+    places = tuple(i for i, array in enumerate(is_array) if array)
+    adapters = {adapter_for(args[i]) for i in places}
+    make = getattr(adapters.pop(), "comparison", None) if len(adapters) == 1 else None
+    compare = make([args[i] for i in places]) if make is not None else None
+    if make is None or compare is None:
+        return None
+    kinds = {i: type(args[i]) for i, array in enumerate(is_array) if not array}
+    return Alike(places, kinds, make, compare)
+
+
 @dataclass(frozen=True, slots=True)
 class Ready:
     """Checked arguments and what launches arguments like them.
@@ -71,12 +110,18 @@ class Ready:
         return _made(names, "run", self._inputs(), lines)
 
     def checked(
-        self, texts: Sequence[str], key: tuple[Any, ...], other: Callable[..., Any]
+        self,
+        texts: Sequence[str],
+        key: tuple[Any, ...],
+        other: Callable[..., Any],
+        alike: Alike | None = None,
     ) -> Callable[..., Any]:
-        """The same, but for any arguments: those whose key is another go to `other`."""
+        """The same, but for any arguments: those whose key is another go to `other`. Where a
+        library can compare its arrays in one call (`alike`), the key is only built for those
+        which that finds different."""
         names, lines = self._body()
         inputs = self._inputs()
-        lines = [
+        compared = [
             "try:",
             f"    {_unpacked(inputs)}",
             f"    same = {_key(texts, inputs)} == key",
@@ -84,9 +129,25 @@ class Ready:
             "    same = False",
             "if not same:",
             "    return other(*args)",
-            *lines,
         ]
-        return _made({**names, "key": key, "other": other}, "call", ["*args"], lines)
+        names.update(key=key, other=other)
+        if alike is not None:
+            arrays = ", ".join(inputs[i] for i in alike.places)
+            names.update(alike=alike.compare, renewed=alike.renewed)
+            names.update({f"type{i}": kind for i, kind in alike.kinds.items()})
+            kinds = "".join(f" and type({inputs[i]}) is type{i}" for i in alike.kinds)
+            compared = [
+                "nonlocal alike",
+                "try:",
+                f"    {_unpacked(inputs)}",
+                f"    same = alike({arrays}){kinds}",
+                f"except {_UNLIKE}:",
+                "    same = False",
+                "if not same:",
+                *(f"    {line}" for line in compared),
+                f"    alike = renewed(alike, ({arrays},))",
+            ]
+        return _made(names, "call", ["*args"], [*compared, *lines])
 
     def _inputs(self) -> list[str]:
         return [f"a{i}" for i in range(self.prepared.count)]
@@ -125,6 +186,47 @@ class Ready:
             names[f"c{i}"] = constant
             values.append(f"c{i}")
         return [f"entry({', '.join(values)})"]
+
+
+@dataclass(frozen=True, slots=True)
+class Leading:
+    """Runs on the first `count` arguments of a call; the others are Python values."""
+
+    run: Callable[..., Any]
+    count: int
+
+    def __call__(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+        """Run on a call's arguments."""
+        return self.run(*args[: self.count])
+
+
+def quick_call(run: Any, args: Sequence[Any], other: Callable[..., Any]) -> Any:
+    """A call for arguments like these: the same Python values after arrays of which their library
+    says in one call that they are alike; any other call goes to `other`. None where there is none.
+    """
+    if not isinstance(run, Leading) or not all(type(a) in _PLAIN for a in args[run.count :]):
+        return None
+    is_array = [adapter_for(a) is not None for a in args]
+    if not args or is_array != [i < run.count for i in range(len(args))]:
+        return None
+    alike = alike_of(is_array, args)
+    if alike is None:
+        return None
+    inputs = [f"a{i}" for i in range(len(args))]
+    arrays = ", ".join(inputs[: run.count])
+    values = {f"v{i}": args[i] for i in range(run.count, len(args))}
+    names = {"run": run.run, "other": other, "alike": alike.compare, **values}
+    names.update({f"type{i}": kind for i, kind in alike.kinds.items()})
+    equal = "".join(f" and type(a{i}) is type{i} and a{i} == v{i}" for i in alike.kinds)
+    lines = [
+        "try:",
+        f"    {_unpacked(inputs)}",
+        f"    same = not named and alike({arrays}){equal}",
+        f"except {_UNLIKE}:",
+        "    same = False",
+        f"return run({arrays}) if same else other(*args, **named)",
+    ]
+    return _made(names, "call", ["*args", "**named"], lines)
 
 
 def _unpacked(inputs: Sequence[str]) -> str:

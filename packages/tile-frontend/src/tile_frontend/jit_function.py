@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from tile_frontend import driver, eager
 from tile_frontend.adapters import adapter_for, describe
+from tile_frontend.calls import Leading, quick_call
 from tile_frontend.kernel import JITKernel
 from tile_frontend.language.function import PrimFunc
 from tile_frontend.rewrite.source import function_node
@@ -240,14 +241,22 @@ def jit(
 class JITImpl:
     """A function under `@tile.jit`, and the kernels that it has been compiled to."""
 
+    __slots__ = ("__call__", "__dict__", "__weakref__")
+
+    __call__: Callable[..., Any]
+    """Eager: run on arrays. Lazy: the kernel for these Python arguments. A slot, as a kernel's."""
+
     def __init__(self, fn: FunctionType, options: Options, outer: Mapping[str, Any]) -> None:
         functools.update_wrapper(self, fn)
+        self.__call__ = self._general
         self.fn = fn
         self.options = options
         self.outer = outer
         self.signature = inspect.signature(fn)
         self._lock = threading.RLock()
         self._calls: dict[Any, Any] = {}
+        self._quick: dict[Any, Callable[..., Any]] = {}
+        self._renewals = 8
         self._kernels: dict[Any, JITKernel] = {}
 
     @functools.cached_property
@@ -257,21 +266,36 @@ class JITImpl:
         inner = (n for n in ast.walk(node) if isinstance(n, ast.FunctionDef) and n is not node)
         return any(_names_prim_func(d) for n in inner for d in n.decorator_list)
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """Eager: run on arrays. Lazy: the kernel for these Python arguments."""
+    def _general(self, *args: Any, **kwargs: Any) -> Any:
+        """A call with any arguments."""
         try:
             key = (
                 tuple([describe_call(a) for a in args]),
                 *((k, describe_call(v)) for k, v in kwargs.items()),
             )
             run = self._calls.get(key)
-        except TypeError:  # an unhashable argument: a list, a dict
+        except TileError:  # an argument that cannot be hashed: resolving it says which
             key, run = None, None
         if run is None:
             run = self._resolve(args, kwargs)
             if key is not None:
                 self._calls[key] = run
+        if not kwargs and key is not None:
+            self._follow(key, run, args)
         return run(args, kwargs)
+
+    def _follow(self, key: Any, run: Any, args: Sequence[Any]) -> None:
+        """From now on take the short way for calls like this one. A comparison that was too strict
+        for it is made anew, a few times."""
+        quick = self._quick.get(key)
+        if quick is not None and (quick is not self.__call__ or not self._renewals):
+            self.__call__ = quick
+            return
+        if quick is not None:
+            self._renewals -= 1
+        quick = quick_call(run, args, self._general)
+        if quick is not None:
+            self.__call__ = self._quick[key] = quick
 
     def _resolve(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
         call = read_call(self.fn, self.signature, args, kwargs)
@@ -390,7 +414,7 @@ def _device_of(arrays: Iterable[Any]) -> str | None:
 def describe_call(x: Any) -> Any:
     """The key of an argument in the table of past calls."""
     adapter = adapter_for(x)
-    return (type(x), x) if adapter is None else adapter.describe(x)
+    return frozen("", x) if adapter is None else adapter.describe(x)
 
 
 def _names_prim_func(decorator: ast.expr) -> bool:
@@ -414,5 +438,5 @@ def _runner(
     run = kernel.bind(*named(args, kwargs))
     count = len(wanted)
     if list(wanted) == order[:count] and len(args) >= count:
-        return lambda args, kwargs: run(*args[:count])
+        return Leading(run, count)
     return lambda args, kwargs: run(*named(args, kwargs))

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import functools
 import threading
-from operator import attrgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tile_frontend.adapters import describe
 from tile_frontend.bind import Binder
-from tile_frontend.calls import Ready, key_function, key_texts
+from tile_frontend.calls import Ready, alike_of, key_function, key_texts
 from tile_frontend.report import explain as explain_text
 from tile_frontend.trace.places import here
 from tile_ir.diag import TileError
@@ -34,6 +33,16 @@ class JITKernel:
     several, or None. Outputs are made by the library of the first array argument.
     """
 
+    __slots__ = ("__call__", "__dict__", "__weakref__")
+
+    __call__: Callable[..., Any]
+    """Run the kernel. Raises `TileError` E2001 to E2017 for arguments that do not fit.
+
+    On an accelerator this is the code made for arguments like those of the last call, which hands
+    others over to `_other`. It is a slot because the interpreter comes by what a slot holds without
+    running Python code: a method in between would cost as much as to check one argument.
+    """
+
     def __init__(
         self,
         function: Function,
@@ -52,23 +61,15 @@ class JITKernel:
         self._texts: tuple[str, ...] | None = None
         self._key: Callable[..., Any] = _no_key
         self._checked: dict[tuple[Any, ...], Callable[..., Any]] = {}
-        self._call: Callable[..., Any] = self._general
+        self.__call__ = self._general
         self._lock = threading.Lock()
-
-    __call__ = property(attrgetter("_call"))
-    """Run the kernel. Raises `TileError` E2001 to E2017 for arguments that do not fit.
-
-    On an accelerator this is the code made for arguments like those of the last call, which hands
-    others over to `_other`; to come by it through a method would cost as much as to check one
-    argument.
-    """
 
     def _other(self, *args: Any) -> Any:
         """A call with arguments unlike those of the last one."""
         found = self._checked.get(self._key(*args))
         if found is None:
             return self._general(*args)
-        self._call = found
+        self.__call__ = found
         return found(*args)
 
     def _general(self, *args: Any) -> Any:
@@ -91,12 +92,14 @@ class JITKernel:
         It does not tell kinds of host memory apart, whose launches take longer than the rest."""
         if self.target.device == "cpu":
             return
+        is_array = [p.buffer is not None for p in self.binder.inputs]
         if self._texts is None:
-            self._texts = key_texts([p.buffer is not None for p in self.binder.inputs], args)
+            self._texts = key_texts(is_array, args)
             self._key = _no_key if self._texts is None else key_function(self._texts)
         key = self._key(*args)
         if self._texts is not None and key is not None:
-            self._call = self._checked[key] = ready.checked(self._texts, key, self._other)
+            alike = alike_of(is_array, args)
+            self.__call__ = self._checked[key] = ready.checked(self._texts, key, self._other, alike)
 
     def bind(self, *args: Any) -> Callable[..., Any]:
         """The kernel for arguments like these (types, extents, strides, device), as a function that

@@ -77,10 +77,13 @@ def _unfit(fn: FunctionType, names: Mapping[str, Any], why: str) -> TileError:
 
 
 def frozen(name: str, value: Any) -> Any:
-    """A hashable form of a Python argument that tells equal values of different types apart.
+    """A hashable form of a Python argument that tells equal values of different types apart, and
+    zeros of different signs.
 
     Raises `TileError` E1112 for an object that cannot be hashed.
     """
+    if type(value) is float:
+        return (float, value.hex())
     if isinstance(value, (list, tuple)):
         return (type(value), tuple(frozen(name, v) for v in value))
     if isinstance(value, (set, frozenset)):

@@ -31,7 +31,8 @@ class Adapter(Protocol):
     """One array library.
 
     An adapter may have `key_text` and `address_text`: what `describe` and `address` give, of an
-    array on an accelerator, as code in which {0} is the array.
+    array on an accelerator, as code in which {0} is the array; and `comparison`, which makes of
+    arrays a function that is true of arrays like them, in one call.
     """
 
     library: str

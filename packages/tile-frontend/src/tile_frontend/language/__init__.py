@@ -2,7 +2,7 @@
 
 Tensors and dimensions come from `tensors`, on-chip buffers from `alloc`, the grid from `launch`,
 loops from `loops`, tile operations from `tile_ops`, `reduce` and `atomics`, scalar functions from
-`math`, element types from `dtypes`.
+`math`, element types from `dtypes`, barriers and roles written by hand from `barriers` and `roles`.
 """
 
 from __future__ import annotations
@@ -24,6 +24,8 @@ _MODULES = (
     "dtypes",
     "debug",
     "annotations",
+    "barriers",
+    "roles",
     "macros",
     "function",
 )

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from math import prod
 from typing import TYPE_CHECKING, Any
 
 from tile_frontend.trace import state
 from tile_frontend.trace.loops import counter_type
+from tile_frontend.trace.roles import apart, in_order
 from tile_frontend.trace.values import Value, expr_of, static_int
 from tile_ir.diag import TileError
 from tile_ir.expr import Const, Expr
@@ -79,6 +81,9 @@ class Kernel:
         b = state.builder("T.Kernel")
         span, facts = self.scope.span, self.scope.facts
         body = b.close(self.scope)
+        if b.manual:
+            body = in_order(apart(body, b.groups, prod(self.threads)))
+            b.manual, b.groups = False, {}
         tiles = Tiles(vars=self.vars, extents=self.extents, body=body, span=span, **facts["tiles"])
         name = b.name if b.kernels == 1 else f"{b.name}_{b.kernels}"
         b.emit(

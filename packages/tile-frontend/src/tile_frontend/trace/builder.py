@@ -71,6 +71,10 @@ class Builder:
         self.patches: dict[str, dict[str, Any]] = {}
         self.settings: dict[str, Any] = {}
         self.kernels = 0
+        self.manual = False
+        """Whether the kernel being traced has barriers, roles or copies of its own making."""
+        self.groups: dict[str, tuple[int, int]] = {}
+        """The role blocks of the kernel being traced: the first group of threads, and how many."""
         self.lazy = 0
         self.aliases: set[str] = set()
         self.written: dict[str, int] = {}

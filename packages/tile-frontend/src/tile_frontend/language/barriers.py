@@ -1,0 +1,375 @@
+"""Barriers that the kernel counts itself, and copies that it does not wait for.
+
+A kernel that uses them is taken as it is written: its loops are not pipelined and no copy gets warps
+of its own. What they mean is the same on every device; one that lacks the means refuses them when
+it is compiled for, and `T.copy` in a `T.Pipelined` loop is what every device can carry out.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NoReturn
+
+from tile_frontend.trace import state
+from tile_frontend.trace.operands import Tile, matched
+from tile_frontend.trace.values import expr_of, static_int
+from tile_ir import build
+from tile_ir.diag import TileError
+from tile_ir.expr import Const
+from tile_ir.ops import (
+    BULK,
+    RUNS,
+    BarrierArrive,
+    Barriers,
+    BarrierWait,
+    CommitGroup,
+    Copy,
+    Issue,
+    SettleCount,
+    Sync,
+)
+
+if TYPE_CHECKING:
+    from tile_frontend.trace.builder import Builder
+    from tile_ir.expr import Expr
+
+__all__ = [
+    "alloc_barrier",
+    "async_copy",
+    "barrier_arrive",
+    "barrier_wait",
+    "create_barriers",
+    "fence_proxy_async",
+    "mbarrier_arrive",
+    "mbarrier_wait_parity",
+    "ptx_arrive_barrier",
+    "ptx_commit_group",
+    "ptx_wait_barrier",
+    "ptx_wait_group",
+    "sync_threads",
+    "tma_copy",
+    "tma_store_arrive",
+    "tma_store_wait",
+]
+
+_MOST_ARRIVALS = (1 << 20) - 1
+"""The count of a barrier has 20 bits on every device that has such barriers."""
+
+
+class Barrier:
+    """An array of barriers; `bar[i]` is one of them, and the array itself where there is one."""
+
+    __slots__ = ("count", "name")
+
+    def __init__(self, name: str, count: int) -> None:
+        self.name, self.count = name, count
+
+    def __getitem__(self, key: object) -> Place:
+        index = expr_of(key)
+        if not index.dtype.is_int:
+            _bad(f"{self.name} is indexed with {key!r}", "a barrier has a whole number")
+        if isinstance(index, Const) and not 0 <= index.value < self.count:
+            _bad(
+                f"there is no barrier {self.name}[{index.value}]",
+                f"the indices of {self.name} are 0 to {self.count - 1}",
+            )
+        return Place(self, index)
+
+    def __len__(self) -> int:
+        return self.count
+
+    def __repr__(self) -> str:
+        return f"{self.name}: {self.count} barriers"
+
+
+class Place:
+    """One barrier of an array."""
+
+    __slots__ = ("barrier", "index")
+
+    def __init__(self, barrier: Barrier, index: Expr) -> None:
+        self.barrier, self.index = barrier, index
+
+
+def _bad(message: str, fix: str) -> NoReturn:
+    b = state.active()
+    raise TileError("E1513", message, None if b is None else b.span, help=fix)
+
+
+def _place(x: object, what: str) -> tuple[str, Expr]:
+    if isinstance(x, Barrier):
+        if x.count != 1:
+            _bad(f"{what} means one of the {x.count} barriers {x.name}", f"write {x.name}[i]")
+        return x.name, build.const(0, "i32")
+    if isinstance(x, Place):
+        return x.barrier.name, x.index
+    return _bad(f"{what} works on a barrier, not on {x!r}", "pass what T.alloc_barrier gave")
+
+
+def _here(what: str) -> Builder:
+    b = state.builder(what)
+    b.need_kernel(what)
+    return b
+
+
+def alloc_barrier(arrive_count: int | list[int]) -> Barrier:
+    """Barriers in the memory of the block, one for each entry of `arrive_count`.
+
+    The phase of one ends when that many threads have arrived and all bytes announced for it have
+    come. Phases have the parities 0, 1, 0, ... in turn.
+
+    Args:
+        arrive_count: arrivals of each phase, from 1 to 1048575; a list makes an array.
+
+    Raises `TileError` E1302 outside a kernel, E1513 for counts that no barrier has, or inside of a
+    branch, loop or role.
+    Example: `T.alloc_barrier([128, 128])`
+    """
+    b = _here("T.alloc_barrier")
+    given = arrive_count if isinstance(arrive_count, (list, tuple)) else [arrive_count]
+    counts = [static_int(n) for n in given]
+    if not counts or any(n is None or not 1 <= n <= _MOST_ARRIVALS for n in counts):
+        _bad(
+            f"T.alloc_barrier({arrive_count!r})",
+            "arrivals are positive ints known while tracing, or a list of them",
+        )
+    if b.scope.kind != "kernel":
+        _bad(
+            "T.alloc_barrier stands in a branch, a loop or a role",
+            "make barriers at the beginning of the kernel, where all threads come",
+        )
+    wanted = tuple(int(n) for n in counts if n is not None)
+    name = b.fresh(b.hint("barrier"))
+    even = len(set(wanted)) == 1
+    b.emit(
+        Barriers(
+            name=name,
+            count=len(wanted),
+            arrivals=wanted[0],
+            each=() if even else wanted,
+            span=b.span,
+        )
+    )
+    b.manual = True
+    return Barrier(name, len(wanted))
+
+
+def create_barriers(*arrive_counts: int) -> Barrier:
+    """`T.alloc_barrier` of its arguments.
+
+    Raises `TileError` as `T.alloc_barrier` does.
+    Example: `T.create_barriers(128, 128)`
+    """
+    return alloc_barrier(list(arrive_counts))
+
+
+def barrier_arrive(mbar: Any, cta_id: Any = None) -> None:
+    """Every thread that comes here arrives once: all of the block, or of the `T.ws` around it.
+
+    Raises `TileError` E1513 for what is no barrier, E1503 with `cta_id`.
+    Example: `T.barrier_arrive(T.alloc_barrier(128))`
+    """
+    b = _here("T.barrier_arrive")
+    if cta_id is not None:
+        raise TileError(
+            "E1503",
+            "T.barrier_arrive takes no cta_id= here",
+            b.span,
+            notes=("barriers belong to one block",),
+            help="leave it out",
+        )
+    name, index = _place(mbar, "T.barrier_arrive")
+    b.emit(BarrierArrive(barrier=name, index=index, span=b.span))
+
+
+def barrier_wait(mbar: Any, parity: Any) -> None:
+    """Wait until the phase of that parity has ended; before the first one has, parity 1 passes.
+
+    Raises `TileError` E1513 for what is no barrier.
+    Example: `T.barrier_wait(T.alloc_barrier(128), 1)`
+    """
+    b = _here("T.barrier_wait")
+    name, index = _place(mbar, "T.barrier_wait")
+    phase = expr_of(parity)
+    if phase.dtype.is_bool:
+        phase = build.cast(phase, "i32")
+    if not phase.dtype.is_int:
+        _bad(f"T.barrier_wait has the parity {parity!r}", "a parity is 0 or 1, such as k // 2 % 2")
+    b.emit(BarrierWait(barrier=name, index=index, parity=phase, span=b.span))
+
+
+def tma_copy(
+    src: Any,
+    dst: Any,
+    *,
+    barrier: Any = None,
+    cluster_mask: Any = None,
+    leader_scope_threads: Any = None,
+    eviction_policy: Any = None,
+    annotations: Any = None,
+) -> None:
+    """Start the copy of a whole box between global and shared memory, and go on.
+
+    A load announces its bytes at `barrier`, whose phase ends only when they have come; arriving is
+    the caller's. A store closes a group by itself: `T.tma_store_wait` waits for it.
+
+    Args:
+        src, dst: operands as of `T.copy`, of one element type.
+        barrier: what a load completes onto.
+        leader_scope_threads, eviction_policy, annotations: hints without effect.
+
+    Raises `TileError` E1514 for other memories or types, or a load without a barrier; E1503 with
+    `cluster_mask`.
+    Example: `T.tma_copy(A[0:64, 0:64], S[0:64, 0:64], barrier=T.alloc_barrier(1))`
+    """
+    b = _here("T.tma_copy")
+    if cluster_mask is not None:
+        raise TileError(
+            "E1503",
+            "T.tma_copy takes no cluster_mask= here",
+            b.span,
+            help="leave it out: the kernel is launched block by block",
+        )
+    a, c = _between(src, dst, "T.tma_copy")
+    inner = Copy(src=a.region, dst=c.region, clip=a.may_leave or c.may_leave, span=b.span)
+    if c.buffer.scope == "global":
+        b.emit(Issue(engine=BULK, body=(inner,), span=b.span))
+        b.emit(CommitGroup(engine=BULK, span=b.span))
+    else:
+        if barrier is None:
+            raise TileError(
+                "E1514",
+                "a load by T.tma_copy has no barrier",
+                b.span,
+                notes=("nothing else tells when its bytes have come",),
+                help="pass barrier=bar[i], of T.alloc_barrier",
+            )
+        name, index = _place(barrier, "T.tma_copy")
+        b.emit(Issue(engine=BULK, onto=name, index=index, body=(inner,), span=b.span))
+    b.manual = True
+
+
+def _between(src: Any, dst: Any, what: str) -> tuple[Tile, Tile]:
+    a, c = matched(src, dst, what)
+    scopes = (a.buffer.scope, c.buffer.scope)
+    able = {("global", "shared")} if what == "T.async_copy" else _BOX_WAYS
+    if scopes not in able or a.buffer.dtype is not c.buffer.dtype:
+        raise TileError(
+            "E1514",
+            f"{what} moves {scopes[0]} {a.buffer.dtype} to {scopes[1]} {c.buffer.dtype}",
+            state.builder(what).span,
+            notes=("a copy engine moves bytes between global and shared memory",),
+            help="use T.copy, which converts and reaches registers",
+        )
+    return a, c
+
+
+_BOX_WAYS = {("global", "shared"), ("shared", "global")}
+
+
+def async_copy(
+    src: Any,
+    dst: Any,
+    *,
+    coalesced_width: Any = None,
+    annotations: Any = None,
+    loop_layout: Any = None,
+) -> None:
+    """Start a copy from global to shared memory as a group of its own, and go on.
+
+    `T.ptx_wait_group(n)` waits until at most n groups are under way, then `T.sync_threads()` shows
+    all threads what came. The options are hints without effect.
+
+    Raises `TileError` E1514 for other memories or types.
+    Example: `T.async_copy(A[0:64, 0:64], S[0:64, 0:64])`
+    """
+    b = _here("T.async_copy")
+    a, c = _between(src, dst, "T.async_copy")
+    inner = Copy(src=a.region, dst=c.region, clip=a.may_leave, span=b.span)
+    b.emit(Issue(engine=RUNS, body=(inner,), span=b.span))
+    b.emit(CommitGroup(engine=RUNS, span=b.span))
+    b.manual = True
+
+
+def _pending(n: Any, what: str) -> int:
+    count = static_int(n)
+    if count is None or count < 0:
+        _bad(f"{what} leaves {n!r} groups under way", "the number is an int from 0")
+    return count
+
+
+def ptx_commit_group() -> None:
+    """Close the group of copies started since the last one; `T.async_copy` does so itself.
+
+    Example: `T.ptx_commit_group()`
+    """
+    b = _here("T.ptx_commit_group")
+    b.emit(CommitGroup(engine=RUNS, span=b.span))
+
+
+def ptx_wait_group(n: int) -> None:
+    """Wait until at most `n` groups of `T.async_copy` are under way.
+
+    Raises `TileError` E1513 for a number that is not known.
+    Example: `T.ptx_wait_group(0)`
+    """
+    b = _here("T.ptx_wait_group")
+    count = _pending(n, "T.ptx_wait_group")
+    b.emit(SettleCount(engine=RUNS, pending=count, span=b.span))
+
+
+def tma_store_arrive() -> None:
+    """Close the group of stores started since the last one; `T.tma_copy` does so itself.
+
+    Example: `T.tma_store_arrive()`
+    """
+    b = _here("T.tma_store_arrive")
+    b.emit(CommitGroup(engine=BULK, span=b.span))
+
+
+def tma_store_wait(count: int = 0, read: bool = True) -> None:
+    """Wait until at most `count` groups of stores are under way: with `read` until their sources
+    may be overwritten, else until the results are there.
+
+    Raises `TileError` E1513 for a number that is not known.
+    Example: `T.tma_store_wait()`
+    """
+    b = _here("T.tma_store_wait")
+    pending = _pending(count, "T.tma_store_wait")
+    b.emit(SettleCount(engine=BULK, pending=pending, read=bool(read), span=b.span))
+
+
+def sync_threads(barrier_id: Any = None, arrive_count: Any = None) -> None:
+    """A barrier of all threads of the block, or of those of the `T.ws` around it.
+
+    The compiler places such barriers itself where threads meet in shared memory; one more is never
+    wrong. Which hardware barrier it takes is the compiler's business, so `barrier_id` is not used.
+
+    Raises `TileError` E1503 when `arrive_count` is not the number of threads that come here.
+    Example: `T.sync_threads()`
+    """
+    b = _here("T.sync_threads")
+    role = b.inside("role")
+    if arrive_count is not None and role is not None:
+        threads = role.facts["threads"]
+        if static_int(arrive_count) != threads:
+            raise TileError(
+                "E1503",
+                f"T.sync_threads waits for {arrive_count!r} threads where {threads} come",
+                b.span,
+                help="leave arrive_count out, or pass the number of threads of the T.ws around",
+            )
+    b.emit(Sync(scope="block" if role is None else "role", span=b.span))
+
+
+def fence_proxy_async() -> None:
+    """Accepted and without effect: fences follow from what threads and engines do to memory.
+
+    Example: `T.fence_proxy_async()`
+    """
+    _here("T.fence_proxy_async")
+
+
+mbarrier_arrive = barrier_arrive
+mbarrier_wait_parity = barrier_wait
+ptx_arrive_barrier = barrier_arrive
+ptx_wait_barrier = barrier_wait
