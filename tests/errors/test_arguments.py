@@ -351,7 +351,7 @@ def test_no_target_installed(monkeypatch):
     monkeypatch.setattr(tile_frontend.target_select, "discover", lambda group: ())
     tile_frontend.target_select._named.cache_clear()
     error = refused("E2014", tile.compile, doubled(), target="auto")
-    assert "tile-cpu" in error.help
+    assert 'pip install "tile-frontend[cpu]"' in error.help
 
 
 # -- the cache on disk

@@ -264,7 +264,7 @@ def remote(monkeypatch):
             C[i] = A[i] + B[i]
         return C
 
-    return lambda *alignments, pitches=(): Binder(add.function, "gpu", alignments, pitches)
+    return lambda *alignments, pitches=(): Binder(add.function, ("gpu",), alignments, pitches)
 
 
 def test_outputs_are_made_where_the_inputs_are(remote):

@@ -49,6 +49,7 @@ def installed(oracle, monkeypatch):
             target_select, "load", lambda group, name: names[name] if name in names else missing()
         )
         target_select._named.cache_clear()
+        target_select._for_memory.cache_clear()
 
     def missing():
         raise TileError("E0901", "no such target")
@@ -56,6 +57,7 @@ def installed(oracle, monkeypatch):
     only(oracle)
     yield only
     target_select._named.cache_clear()
+    target_select._for_memory.cache_clear()
 
 
 def test_auto_takes_what_is_at_hand(installed, monkeypatch):
@@ -72,14 +74,42 @@ def test_auto_passes_over_targets_without_their_hardware(installed, oracle):
 
     fields = {f: getattr(oracle, f) for f in ("specs", "pipeline", "emit", "toolchain", "runtime")}
     broken = TargetManifest(name="broken", host_arch=absent, **fields)
-    planned = TargetManifest(name="a-planned", **fields)
+    planned = TargetManifest(name="a-planned", status="planned", **fields)
     installed(broken, planned, oracle)
     assert target_select.select().manifest is oracle
     installed(broken, planned)
     with pytest.raises(TileError) as raised:
         target_select.select()
     assert raised.value.code == "E2014"
-    assert raised.value.notes == ("broken: the driver is missing",)
+    assert raised.value.notes == (
+        "a-planned: planned, not built yet",
+        "broken: the driver is missing",
+        "not installed: cpu, cuda, metal, rocm",
+    )
+    assert 'pip install "tile-frontend[cpu]"' in raised.value.help
+
+
+def test_of_several_targets_the_first_by_rank_that_is_at_hand(installed, oracle):
+    fields = {f: getattr(oracle, f) for f in ("specs", "pipeline", "emit", "toolchain", "runtime")}
+
+    def made(name, arch, rank, memory=()):
+        return TargetManifest(name=name, host_arch=lambda: arch, rank=rank, memory=memory, **fields)
+
+    absent = made("absent", None, 10, ("gpu",))
+    second, third = made("second", "oracle", 30, ("gpu",)), made("third", "oracle", 20)
+    installed(absent, second, third)
+    assert target_select.select().manifest is third
+    assert target_select.select(None, "gpu").manifest is second
+    assert target_select.select("second").memory == ("cpu",)  # by its description's family
+    assert target_select.memory_of(second) == ("gpu",)
+    assert target_select.memory_of(third) == ("third",)
+    installed(absent, third)
+    with pytest.raises(TileError) as raised:  # the arrays say which, the hardware not which one
+        target_select.select(None, "gpu")
+    assert (raised.value.code, raised.value.message) == (
+        "E0916",
+        "target 'absent' needs an architecture",
+    )
 
 
 def test_auto_follows_the_arrays(installed, oracle):

@@ -12,4 +12,5 @@ MANIFEST = TargetManifest(
     runtime="tile_cuda.driver:CudaRuntime",
     host_arch="tile_cuda.host_arch:host_arch",
     emulate="tile_cuda.emulate:emulation",
+    rank=10,
 )

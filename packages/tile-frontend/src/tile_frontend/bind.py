@@ -81,12 +81,12 @@ class Binder:
     def __init__(
         self,
         function: Function,
-        device: str = "cpu",
+        memory: tuple[str, ...] = ("cpu",),
         alignments: Sequence[int] = (),
         pitches: Sequence[int] = (),
     ) -> None:
         self.function = function
-        self.device = device
+        self.memory = memory
         self.alignments = tuple(alignments) or (1,) * len(function.params)
         self.pitches = {
             p.name: pitch for p, pitch in zip(function.params, pitches, strict=False) if pitch > 1
@@ -124,7 +124,9 @@ class Binder:
             info = infos.get(param.name)
             if param.buffer is not None and info is not None:
                 self._check_strides(param.buffer, info, known)
-        return self._prepared(args, known, index, self._rows_fit(infos, known))
+        kind = next((i.device for i in infos.values() if i is not None), self.memory[0])
+        on = kind if index is None or kind == "cpu" else f"{kind}:{index}"
+        return self._prepared(args, known, (index, on), self._rows_fit(infos, known))
 
     def _rows_fit(self, infos: dict[str, ArrayInfo | None], known: dict[str, int]) -> bool:
         for param in self.function.params:
@@ -149,8 +151,8 @@ class Binder:
         if adapter is None:
             raise wrong.no_array(buffer.name, arg)
         info = adapter.inspect(arg)
-        if info.device != self.device:
-            raise wrong.device(buffer.name, info.device, self.device)
+        if info.device not in self.memory:
+            raise wrong.device(buffer.name, info.device, self.memory[0])
         _check_type(buffer, info)
         if len(info.shape) != len(buffer.shape):
             raise wrong.rank(buffer, info)
@@ -183,12 +185,16 @@ class Binder:
             raise wrong.strides(buffer, info, wanted)
 
     def _prepared(
-        self, args: Sequence[Any], known: dict[str, int], index: int | None, fits: bool
+        self,
+        args: Sequence[Any],
+        known: dict[str, int],
+        where: tuple[int | None, str],
+        fits: bool,
     ) -> Prepared:
+        index, on = where
         place = {name: i for i, name in enumerate((*self.names, *self.function.results))}
         library = next((a for a in map(adapter_for, args) if a is not None), None)
-        maker = library or adapter_on(self.device)
-        on = self.device if index is None or self.device == "cpu" else f"{self.device}:{index}"
+        maker = library or adapter_on(on)
         buffers = {p.name: p.buffer for p in self.function.params}
         outputs = tuple(_maker(maker, buffers[n], known, on) for n in self.function.results)
         slots: list[Slot] = []

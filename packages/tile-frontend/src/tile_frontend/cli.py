@@ -10,9 +10,11 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from tile_frontend.target_select import absent_targets, presence, select
 from tile_ir.codes import catalogue
 from tile_ir.diag import InternalError, TileError
-from tile_ir.plugin import doctor_report
+from tile_ir.plugin import doctor_report, resolve
+from tile_ir.target import TargetRequest, find_spec, spec_files
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -64,13 +66,35 @@ def _doctor(options: argparse.Namespace) -> int:
         print(f"{kind:<9} {entry.name} ({entry.origin}) {note}".rstrip())
         if status.error is not None:
             print(f"          {status.error.message}")
+        elif entry.group == "tile.targets":
+            for line in _target_lines(status.manifest):
+                print(f"          {line}")
+    for name in absent_targets():
+        print(f'absent    {name}: pip install "tile-frontend[{name}]"')
     print(f"default   {_default_target()}")
     return 0 if report.ok else 1
 
 
-def _default_target() -> str:
-    from tile_frontend.target_select import select  # the report stands without a usable target
+def _target_lines(manifest: Any) -> list[str]:
+    """What a target finds here: a device to run on, a compiler for its first description."""
+    found = presence(manifest)
+    where = found.arch or ": ".join(part for part in ("no", found.why, found.help) if part)
+    if manifest.status == "planned":
+        return [f"runs here: {where}"]
+    return [f"runs here: {where}", f"compiles here: {_compiler(manifest, found.arch)}"]
 
+
+def _compiler(manifest: Any, arch: str | None) -> str:
+    try:
+        described = arch or min(spec_files(manifest))
+        request = TargetRequest(name=manifest.name, arch=described)
+        toolchain = resolve(manifest.toolchain)(find_spec(manifest, request))
+        return str(toolchain.fingerprint()).split(" -")[0]  # without its options
+    except TileError as error:
+        return f"no: {error.message}" + (f": {error.help}" if error.help else "")
+
+
+def _default_target() -> str:
     try:
         return str(select())
     except TileError as error:

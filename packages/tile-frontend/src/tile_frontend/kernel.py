@@ -54,7 +54,7 @@ class JITKernel:
         self.target = target
         self.compiled = compiled
         artifact = compiled.artifact
-        self.binder = Binder(function, target.device, artifact.alignments, artifact.pitches)
+        self.binder = Binder(function, target.memory, artifact.alignments, artifact.pitches)
         self._compile_plain = compile_plain
         self._launch = compiled.launch
         self._runs: dict[tuple[Any, ...], Callable[..., Any]] = {}

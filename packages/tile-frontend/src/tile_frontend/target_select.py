@@ -44,20 +44,29 @@ class Target:
         return replace(self, stand_in=found)
 
     @property
+    def memory(self) -> tuple[str, ...]:
+        """The kinds of memory that its kernels work on, as array libraries name them."""
+        on_host = self.stand_in is not None or self.spec.family == "cpu"
+        return ("cpu",) if on_host else memory_of(self.manifest)
+
+    @property
     def device(self) -> str:
-        """The kind of memory that its kernels work on, as array libraries name it."""
-        if self.stand_in is not None:
-            return "cpu"
-        return "cpu" if self.spec.family == "cpu" else self.request.name
+        """The first of those kinds, where arrays are made that no argument asks for."""
+        return self.memory[0]
 
     def __str__(self) -> str:
         return str(self.spec)
 
 
+def memory_of(manifest: TargetManifest) -> tuple[str, ...]:
+    """The kinds of memory that a target's kernels work on, as array libraries name them."""
+    return manifest.memory or (manifest.name,)
+
+
 def select(target: Any = None, device: str | None = None) -> Target:
     """The target that `target` means: text ("cpu -arch=x86-64-v4"), a mapping, a manifest, or None
-    for the default. "auto" is the installed target for the arrays' kind of `device`, where that is
-    known, else what is at hand.
+    for the default. "auto" is an installed target for the arrays' kind of `device`, where that is
+    known, else what is at hand; of several, the first by rank that finds its hardware here.
 
     Raises `TileError` E2014 when none is installed, E0901 and E0916 for unknown names,
     `PluginError` for a broken one.
@@ -68,8 +77,8 @@ def select(target: Any = None, device: str | None = None) -> Target:
         request = TargetRequest(name=target.name)
         return Target(target, find_spec(target, request), request)
     wanted = target if target is not None else knobs.default_target()
-    if wanted == "auto" and device in {e.name for e in discover("tile.targets")}:
-        wanted = device
+    if wanted == "auto" and device is not None:
+        wanted = _for_memory(device)
     if isinstance(wanted, str):
         return _named(wanted)
     if isinstance(wanted, (Mapping, TargetRequest)):
@@ -95,24 +104,80 @@ def _from_request(request: TargetRequest) -> Target:
     return Target(manifest, find_spec(manifest, found), found)
 
 
-def _auto() -> Target:
-    """The first installed target that finds its hardware here; the host's processor last."""
-    notes = []
-    for entry in sorted(discover("tile.targets"), key=lambda e: (e.name == "cpu", e.name)):
+@cache
+def _for_memory(kind: str) -> str:
+    """The name of the installed target that works on arrays of this kind, else "auto"."""
+    fitting = [m for m, _ in installed() if m is not None and kind in memory_of(m)]
+    if len(fitting) > 1:
+        fitting = [m for m in fitting if presence(m).arch is not None] or fitting
+    return fitting[0].name if fitting else "auto"
+
+
+def installed() -> list[tuple[TargetManifest | None, str]]:
+    """The installed targets by rank, each with its name; then None for each broken one, with what
+    is wrong with it."""
+    found: list[tuple[TargetManifest | None, str]] = []
+    broken: list[tuple[TargetManifest | None, str]] = []
+    for entry in discover("tile.targets"):
         try:
-            manifest = load("tile.targets", entry.name)
-            if manifest.host_arch is None or getattr(manifest, "status", "ready") == "planned":
-                continue
-            arch = resolve(manifest.host_arch)()
+            found.append((load("tile.targets", entry.name), entry.name))
         except TileError as error:
-            notes.append(f"{entry.name}: {error.message}")
+            broken.append((None, f"{entry.name}: {error.message}"))
+    return [*sorted(found, key=lambda f: (f[0].rank if f[0] else 0, f[1])), *broken]
+
+
+@dataclass(frozen=True, slots=True)
+class Presence:
+    """Whether a target finds its hardware here: the architecture, or why there is none and what
+    helps."""
+
+    arch: str | None
+    why: str = ""
+    help: str = ""
+
+
+def presence(manifest: TargetManifest) -> Presence:
+    """Ask a target for the hardware at hand; imports what its runtime needs."""
+    if manifest.status == "planned":
+        return Presence(None, "planned, not built yet")
+    if manifest.host_arch is None:
+        return Presence(None, "it does not say what hardware it finds", "name an architecture")
+    try:
+        arch = resolve(manifest.host_arch)()
+    except TileError as error:
+        return Presence(None, error.message, error.help or "")
+    return Presence(arch) if arch is not None else Presence(None, "no hardware of its kind")
+
+
+def absent_targets() -> list[str]:
+    """What `pip install` would bring: the extras of this distribution that are no installed
+    target."""
+    from importlib.metadata import metadata  # asked when something is missing
+
+    here = {e.name for e in discover("tile.targets")}
+    extras = metadata("tile-frontend").get_all("Provides-Extra") or []
+    return [e for e in extras if e != "test" and e not in here]
+
+
+def _auto() -> Target:
+    """The first installed target, by rank, that finds its hardware here."""
+    notes = []
+    for manifest, trouble in installed():
+        if manifest is None:
+            notes.append(trouble)
             continue
-        if arch is not None:
-            return _from_request(TargetRequest(name=entry.name, arch=arch))
+        found = presence(manifest)
+        if found.arch is not None:
+            return _from_request(TargetRequest(name=manifest.name, arch=found.arch))
+        notes.append(f"{manifest.name}: {found.why}" + (f" ({found.help})" if found.help else ""))
+    missing = absent_targets()
+    if missing:
+        notes.append(f"not installed: {', '.join(missing)}")
+    wanted = missing[0] if missing else "cpu"
     raise TileError(
         "E2014",
         "no target is installed that can run here",
         notes=notes,
-        help="pip install tile-cpu; `tile doctor` shows what is installed and what is wrong with "
-        "it",
+        help=f'pip install "tile-frontend[{wanted}]"; `tile doctor` shows what is installed and '
+        "what is wrong with it; target= or TILE_TARGET name one to compile for without running",
     )

@@ -101,6 +101,9 @@ class TargetManifest(Manifest):
     * `host_arch()` returns the architecture at hand, for a target string without `-arch`.
     * `lowerings` is a table: atom, engine or op name -> function (statement, context).
     * `emulate(spec)` returns a `tile_ir.emulation.Emulation`: how artifacts run without the device.
+    * `memory` names the kinds of memory that its kernels work on, as array libraries call them; left
+      out, it is the target's own name.
+    * `rank` orders the targets that fit a machine: of several, the lowest is the default.
     """
 
     refs: ClassVar[tuple[str, ...]] = ("specs", "pipeline", "emit", "toolchain", "runtime")
@@ -114,6 +117,8 @@ class TargetManifest(Manifest):
     host_arch: Ref | None = None
     lowerings: Ref | None = None
     emulate: Ref | None = None
+    memory: tuple[str, ...] = ()
+    rank: int = 50
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
