@@ -1,6 +1,9 @@
 """The ways to write, compile and call a kernel, and what a compiled kernel tells of itself."""
 
+import multiprocessing
+import pickle
 import threading
+from concurrent.futures import ProcessPoolExecutor
 
 import numpy as np
 import pytest
@@ -254,3 +257,27 @@ def test_targets(target):
     b, c = kernel(np.arange(40, dtype=np.int32))
     np.testing.assert_array_equal(b, np.arange(1, 41))
     np.testing.assert_array_equal(c, np.arange(0, 400, 10))
+
+
+@tile.jit(target="cpu")
+def halved(A):
+    n = T.const("n")
+    A: T.Tensor((n,), T.float32)
+    B = T.empty((n,), T.float32)
+    with T.Kernel(1):
+        for i in T.Parallel(n):
+            B[i] = A[i] / 2
+    return B
+
+
+def test_kernels_cross_to_other_processes():
+    kernel = halved.compile(n=6)
+    again = pickle.loads(pickle.dumps(kernel))
+    assert again.ir == kernel.ir
+    assert again.compiled.cached
+    assert again.source_path == kernel.source_path
+    x = np.arange(6, dtype=np.float32)
+    np.testing.assert_array_equal(again(x), x / 2)
+    context = multiprocessing.get_context("spawn")
+    with ProcessPoolExecutor(1, context) as pool:
+        np.testing.assert_array_equal(pool.submit(kernel, x).result(60), x / 2)

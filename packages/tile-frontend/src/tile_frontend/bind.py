@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from tile_frontend import argument_errors as wrong
 from tile_frontend.adapters import Adapter, ArrayInfo, adapter_for, adapter_on
-from tile_frontend.adapters.base import row_major
+from tile_frontend.adapters.base import packed_shape, row_major
 from tile_frontend.dims import Equation, evaluate, solve
 from tile_frontend.scalars import scalar_taker
 from tile_ir.opdef import Access
@@ -21,10 +21,11 @@ from tile_ir.ops import View
 from tile_ir.rewrite import all_effects, walk
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from tile_ir.core import Buffer, Function
     from tile_ir.expr import Expr
+    from tile_ir.types import DType
 
 
 _TAKEN = "{1}({0})"
@@ -127,6 +128,24 @@ class Binder:
         kind = next((i.device for i in infos.values() if i is not None), self.memory[0])
         on = kind if index is None or kind == "cpu" else f"{kind}:{index}"
         return self._prepared(args, known, (index, on), self._rows_fit(infos, known))
+
+    def results(self, given: Mapping[str, Any]) -> list[tuple[tuple[int, ...], DType]]:
+        """Extents and type of each output for these arguments by name, which are checked; extents
+        may be symbols of another tracer."""
+        infos = {
+            p.name: self._array(p.buffer, given[p.name])
+            for p in self.inputs
+            if p.buffer is not None
+        }
+        known = self._dimensions(infos)
+        made = [p.buffer for p in self.function.params if p.name in self.function.results]
+        by_name = {b.name: b for b in made if b is not None}
+        ordered = [by_name[n] for n in self.function.results]
+        shapes = [tuple(evaluate(e, known) for e in b.shape) for b in ordered]
+        return [
+            (packed_shape(shape, b.dtype), b.dtype)
+            for shape, b in zip(shapes, ordered, strict=True)
+        ]
 
     def _rows_fit(self, infos: dict[str, ArrayInfo | None], known: dict[str, int]) -> bool:
         for param in self.function.params:

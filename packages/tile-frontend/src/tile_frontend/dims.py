@@ -77,8 +77,9 @@ def solve(
             if found is None:
                 continue
             name, coefficient, rest = found
-            value, remainder = divmod(equation.value - rest, coefficient)
-            if remainder or value < 0:
+            total_value = equation.value - rest
+            value = total_value // coefficient  # not divmod: torch's symbolic sizes lack it
+            if total_value % coefficient or value < 0:
                 return known, equation
             known[name] = value
             progress = True

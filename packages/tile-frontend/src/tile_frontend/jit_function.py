@@ -24,6 +24,7 @@ from tile_frontend.target_select import select
 from tile_frontend.trace.places import here
 from tile_frontend.variants import plain
 from tile_ir.diag import TileError
+from tile_ir.text import parse_function
 
 if TYPE_CHECKING:
     from types import FunctionType
@@ -107,10 +108,18 @@ def _compile(func: PrimFunc, options: Options, device: str | None = None) -> JIT
     except TileError as error:
         raise error.at(here()) from error.__cause__
     variant = _plain_variant(function, target, compiled, flags)
-    kernel = JITKernel(function, target, compiled, variant)
+    kernel = JITKernel(function, target, compiled, variant, (options.plan, flags))
     if options.debug_root_path is not None:
         _write_debug(kernel, Path(options.debug_root_path))
     return kernel
+
+
+def restored(
+    text: str, target: str, device: str | None, plan: Mapping[str, Any] | None, flags: Sequence[str]
+) -> JITKernel:
+    """The kernel that was pickled as this program, for this target and device."""
+    options = Options(target=target, plan=plan, compile_flags=tuple(flags), device=device)
+    return _compile(PrimFunc(parse_function(text)), options)
 
 
 def _plain_variant(
@@ -258,6 +267,10 @@ class JITImpl:
         self._quick: dict[Any, Callable[..., Any]] = {}
         self._renewals = 8
         self._kernels: dict[Any, JITKernel] = {}
+
+    def __reduce__(self) -> str:
+        """A decorated function crosses to another process by its name, as any function."""
+        return self.fn.__qualname__
 
     @functools.cached_property
     def is_lazy(self) -> bool:

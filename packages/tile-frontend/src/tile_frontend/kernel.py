@@ -49,12 +49,14 @@ class JITKernel:
         target: Target,
         compiled: Compiled,
         compile_plain: Callable[[], JITKernel] | None = None,
+        made_with: tuple[Mapping[str, Any] | None, Sequence[str]] = (None, ()),
     ) -> None:
         self.function = function
         self.target = target
         self.compiled = compiled
         artifact = compiled.artifact
         self.binder = Binder(function, target.memory, artifact.alignments, artifact.pitches)
+        self.made_with = made_with
         self._compile_plain = compile_plain
         self._launch = compiled.launch
         self._runs: dict[tuple[Any, ...], Callable[..., Any]] = {}
@@ -137,6 +139,15 @@ class JITKernel:
         """The variant for any address and any distance of rows; compiled when first needed."""
         assert self._compile_plain is not None  # asked by those who know that there is one
         return self._compile_plain()
+
+    def __reduce__(self) -> Any:
+        """A kernel crosses to another process as its program; there it comes from the cache, or is
+        compiled for that machine if the target named no architecture."""
+        from tile_frontend.jit_function import restored  # it imports this module
+
+        device = None if self.target.stand_in is None else self.target.stand_in.name
+        text, request = print_function(self.function), str(self.target.request)
+        return restored, (text, request, device, *self.made_with)
 
     # -- what it is
 

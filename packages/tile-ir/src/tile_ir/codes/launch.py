@@ -70,6 +70,25 @@ CODES: dict[str, tuple[str, str]] = {
         "The address of the argument is no multiple of what the kernel's accesses take, not even "
         "of an element's size. Pass a copy of it.",
     ),
+    "E2030": (
+        "function cannot be an operator of torch",
+        "An operator needs the type of every parameter before the first call. Declare tensors with "
+        "T.Tensor, give Python arguments a default or fix them: op(f, block=64).",
+    ),
+    "E2031": (
+        "name of an operator",
+        "Operators of torch are named namespace::name, each once in a process.",
+    ),
+    "E2032": (
+        "operator writes to other arguments than it says",
+        "torch relies on knowing what an operator changes. Name these tensors in `mutates`, or "
+        "return new ones.",
+    ),
+    "E2033": (
+        "operator cannot be differentiated",
+        "torch differentiates operators that only return new tensors. `saves` and `gradients` name "
+        "parameters, and results as out0, out1, ...",
+    ),
     "E2017": (
         "no array library for the device",
         "The kernel takes no array, so nothing says which library makes its outputs, and none that "
