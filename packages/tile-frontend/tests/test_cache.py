@@ -1,17 +1,25 @@
 """The cache on disk: found again, complete or absent, and never in the way."""
 
+import contextlib
 import json
 import os
+import shutil
+import signal
+import sqlite3
 import stat
 import subprocess
 import sys
+import time
+import zipfile
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
 
 import tile_frontend as tile
 import tile_frontend.language as T
-from tile_frontend import cache
+from tile_frontend import cache, cache_commands, cache_index, cli, driver
+from tile_ir.diag import TileError
 
 
 @T.prim_func
@@ -175,3 +183,150 @@ def test_key_is_the_same_in_every_process(tmp_path):
         for seed in ("1", "2", "3")
     }
     assert len(keys) == 1
+
+
+def made(key, size=1000, **meta):
+    def make(folder):
+        (folder / "kernel").write_bytes(b"x" * size)
+        return meta
+
+    return cache.build(key, make)
+
+
+def test_the_index_follows_the_folders(cache_folder):
+    made("a" * 40, name="first", target="t", seconds=1.5)
+    made("b" * 40, name="second")
+    found = cache_index.rows(cache_folder)
+    assert [(r.key[0], r.name, r.target, r.seconds) for r in found] == [
+        ("a", "first", "t", 1.5),
+        ("b", "second", "", 0.0),
+    ]
+    sizes = sum(p.stat().st_size for p in cache_folder.glob("*/*"))
+    assert cache_index.total_bytes(cache_folder) == sum(r.bytes for r in found) == sizes
+    cache.drop(cache.find("a" * 40))
+    assert cache_index.total_bytes(cache_folder) == found[1].bytes
+    shutil.rmtree(cache_folder / ("b" * 40))
+    assert cache_index.total_bytes(cache_folder) == found[1].bytes  # as far as it knows
+    assert cache_index.rows(cache_folder) == []
+    assert cache_index.total_bytes(cache_folder) == 0
+
+
+@pytest.mark.parametrize("damage", ["lost", "garbage", "another version", "a folder"])
+def test_an_index_that_cannot_be_used_is_made_anew_or_done_without(cache_folder, damage):
+    made("a" * 40, name="first")
+    path = cache_index.path_of(cache_folder)
+    if damage == "another version":
+        with contextlib.closing(sqlite3.connect(path)) as connection:
+            connection.execute("PRAGMA user_version = 99")
+    elif damage == "garbage":
+        path.write_bytes(b"no database" * 1000)
+    else:
+        path.unlink()
+    if damage == "a folder":
+        path.mkdir()
+    made("b" * 40, name="second")
+    assert [r.name for r in cache_index.rows(cache_folder)] == ["first", "second"]
+    assert cache_index.total_bytes(cache_folder) > 2000
+    assert cache.find("a" * 40) is not None
+
+
+def test_what_a_killed_process_left_is_removed(cache_folder):
+    code = (
+        "import os, signal\n"
+        "from tile_frontend import cache\n"
+        "def make(folder):\n"
+        "    (folder / 'half').write_text('')\n"
+        "    os.kill(os.getpid(), signal.SIGKILL)\n"
+        "cache.build('killed', make)\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], check=False)
+    assert done.returncode == -signal.SIGKILL
+    assert [p.name[:7] for p in cache_folder.iterdir()] == [".killed"]
+
+    def slow(folder):
+        made("b" * 40)  # it must not take our own room for a dead one's
+        (folder / "kernel").write_bytes(b"x")
+        return {}
+
+    cache.build("a" * 40, slow)
+    assert sorted(p.name[0] for p in cache_folder.iterdir()) == ["a", "b"]
+
+
+def test_a_kernel_removed_before_it_was_loaded_is_built_again(oracle, toolchain, monkeypatch):
+    tile.compile(plus_one, target=oracle)
+    original, removed = driver._restored, []
+
+    def slow(entry):
+        if not removed:
+            removed.append(cache.drop(entry))
+        return original(entry)
+
+    monkeypatch.setattr(driver, "_restored", slow)
+    assert works(tile.compile(plus_one, target=oracle))
+    assert toolchain.compiled == 2
+
+
+def test_threads_build_a_kernel_once(oracle, toolchain):
+    with ThreadPoolExecutor(32) as pool:
+        kernels = list(pool.map(lambda _: tile.compile(plus_one, target=oracle), range(32)))
+    assert toolchain.compiled == 1
+    assert sum(k.compiled.cached for k in kernels) == 31
+
+
+def test_a_clock_that_was_set_back(cache_folder, monkeypatch):
+    old = made("a" * 40)
+    os.utime(old.file("entry.json"), (time.time() + 1e6,) * 2)
+    monkeypatch.setattr(cache.knobs, "cache_limit_bytes", lambda: 2500)
+    made("b" * 40)
+    made("c" * 40)
+    assert sorted(p.name[0] for p in cache_folder.iterdir()) == ["b", "c"]
+
+
+def test_commands(oracle, cache_folder, tmp_path, capsys, monkeypatch):
+    def run(*words):
+        status = cli.main(["cache", *map(str, words)])
+        return status, capsys.readouterr()
+
+    kernel = tile.compile(plus_one, target=oracle)
+    key = kernel.source_path.parent.name
+    assert run("ls")[1].out.splitlines()[0].split()[-3:] == ["plus_one", "oracle", "-arch=oracle"]
+    (row,) = json.loads(run("ls", "--json")[1].out)
+    assert (row["key"], row["name"]) == (key, "plus_one")
+    assert "file      kernel.tir" in run("show", key[:6])[1].out
+    status, printed = run("show", "zz")
+    assert status == 1
+    assert "E2103" in printed.err
+    archive = tmp_path / "kernels.zip"
+    assert json.loads(run("export", archive, "--json")[1].out) == [key]
+    assert run("prune")[1].out == "removed 1 kernels\n"
+    assert run("import", archive)[1].out == "imported 1 kernels\n"
+    assert run("import", archive)[1].out == "imported 0 kernels\n"
+    again = tile.compile(plus_one, target=oracle)
+    assert again.compiled.cached
+    assert works(again)
+
+
+@pytest.mark.parametrize("name", ["../evil", "a/../../b", "x" * 40 + "/k", "a" * 40 + "/b/c"])
+def test_archives_stay_in_the_cache(cache_folder, tmp_path, name):
+    file = tmp_path / "kernels.zip"
+    with zipfile.ZipFile(file, "w") as archive:
+        archive.writestr(name, b"")
+    with pytest.raises(TileError) as info:
+        cache_commands.import_entries(file)
+    assert info.value.code == "E2104"
+    file.write_bytes(b"no archive")
+    with pytest.raises(TileError, match="no archive"):
+        cache_commands.import_entries(file)
+
+
+def test_damaged_archives_are_not_taken_over(oracle, cache_folder, tmp_path):
+    tile.compile(plus_one, target=oracle)
+    file, bad = tmp_path / "kernels.zip", tmp_path / "bad.zip"
+    cache_commands.export_entries(file)
+    with zipfile.ZipFile(file) as source, zipfile.ZipFile(bad, "w") as target:
+        for name in source.namelist():
+            target.writestr(name, source.read(name) + b" " * name.endswith(".tir"))
+    cache_commands.prune(0)
+    with pytest.raises(TileError, match="not what was stored"):
+        cache_commands.import_entries(bad)
+    assert list(cache_folder.iterdir()) == []

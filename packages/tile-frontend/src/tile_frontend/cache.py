@@ -1,9 +1,10 @@
 """Compiled kernels on disk: content-addressed, complete or absent, checked when read, bounded in
 size.
 
-An entry is a folder named by the key. It is built under another name and renamed, so processes that
-race for one key each see a whole entry. Where nothing can be written, kernels are built in a folder
-of this process and a warning says so.
+An entry is a folder named by the key. It is built under another name and renamed, and renamed again
+to be removed, so processes that race for one key each see a whole entry or none. Nobody waits for
+anybody. Where nothing can be written, kernels are built in a folder of this process and a warning
+says so.
 """
 
 from __future__ import annotations
@@ -15,22 +16,27 @@ import json
 import os
 import shutil
 import tempfile
+import time
 import warnings
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tile_frontend import knobs
+from tile_frontend import cache_index, knobs
+from tile_frontend.cache_index import META
+from tile_frontend.cache_rooms import discard, held, room, sweep
 from tile_ir.diag import TileError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-_META = "entry.json"
 _UNWRITABLE = frozenset(
     {errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOSPC, errno.EDQUOT, errno.ENOTDIR}
 )
+
+
+_ATTEMPTS = 3
 
 
 class CacheWarning(UserWarning):
@@ -67,24 +73,33 @@ def find(key: str) -> Entry | None:
     if knobs.cache_disabled():
         return None
     folder = knobs.cache_dir() / key
+    for _ in range(_ATTEMPTS):
+        reason = _unreadable(folder)
+        if isinstance(reason, Entry):
+            return reason
+        if reason is None or not folder.exists():
+            return None
+        # It may have been removed and made anew while we looked: look again.
+    _warn("E2102", f"the cached kernel {folder} is damaged ({reason}); it is built anew")
+    discard(folder)
+    return None
+
+
+def _unreadable(folder: Path) -> Entry | str | None:
+    """The entry; what is wrong with it; or None where there is none."""
     try:
-        meta = json.loads((folder / _META).read_text("utf-8"))
+        meta = json.loads((folder / META).read_text("utf-8"))
         for name, digest in meta["files"].items():
-            if _digest(folder / name) != digest:
+            if digest_of(folder / name) != digest:
                 raise ValueError(f"{name} is not what was stored")
-        _touch(folder / _META)
+        _touch(folder / META)
         return Entry(folder, meta)
     except FileNotFoundError:
-        if not folder.exists():
-            return None
-        reason = "a file is missing"
+        return "a file is missing"
     except NotADirectoryError:
         return None
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as cause:
-        reason = str(cause)
-    _warn("E2102", f"the cached kernel {folder} is damaged ({reason}); it is built anew")
-    shutil.rmtree(folder, ignore_errors=True)
-    return None
+        return str(cause)
 
 
 def build(key: str, make: Callable[[Path], Mapping[str, Any]]) -> Entry:
@@ -110,7 +125,8 @@ def build(key: str, make: Callable[[Path], Mapping[str, Any]]) -> Entry:
 
 def drop(entry: Entry) -> None:
     """Remove an entry that turned out to be useless."""
-    shutil.rmtree(entry.folder, ignore_errors=True)
+    discard(entry.folder)
+    cache_index.forget(entry.folder.parent, entry.folder.name)
 
 
 def _storage_failed(error: BaseException) -> bool:
@@ -121,29 +137,35 @@ def _storage_failed(error: BaseException) -> bool:
 
 def _build_in(root: Path, key: str, make: Callable[[Path], Mapping[str, Any]]) -> Entry:
     root.mkdir(parents=True, exist_ok=True)
-    room = Path(tempfile.mkdtemp(prefix=f".{key[:8]}-", dir=root))
-    try:
-        meta = dict(make(room))
-        meta["files"] = {p.name: _digest(p) for p in sorted(room.iterdir()) if p.is_file()}
-        (room / _META).write_text(json.dumps(meta), "utf-8")
+    with room(root, key) as made:
+        meta = dict(make(made))
+        meta["files"] = {p.name: digest_of(p) for p in sorted(made.iterdir()) if p.is_file()}
+        (made / META).write_text(json.dumps(meta), "utf-8")
         folder = root / key
-        _put(room, folder)
-    finally:
-        shutil.rmtree(room, ignore_errors=True)
-    _trim(root, keep=folder)
+        _put(made, folder)
+    if root == knobs.cache_dir():
+        cache_index.add(folder)
+        trim(root, knobs.cache_limit_bytes(), keep=folder)
     return Entry(folder, meta)
 
 
-def _put(room: Path, folder: Path) -> None:
-    try:
-        os.rename(room, folder)
-    except OSError:
-        # Another process was faster; equal keys mean equal contents.
-        if not (folder / _META).exists():
-            raise
+def _put(made: Path, folder: Path) -> None:
+    for last in (False, False, True):
+        try:
+            os.rename(made, folder)
+        except OSError:
+            # Another process was faster; equal keys mean equal contents. Its entry may be removed
+            # between our attempt and our look at it: then there is room for ours.
+            if (folder / META).exists():
+                return
+            if last:
+                raise
+        else:
+            return
 
 
-def _digest(path: Path) -> str:
+def digest_of(path: Path) -> str:
+    """The digest of a file's contents."""
     return hashlib.sha256(path.read_bytes()).hexdigest()
 
 
@@ -154,22 +176,37 @@ def _touch(path: Path) -> None:
         return  # a read-only cache keeps no record of use
 
 
-def _trim(root: Path, keep: Path) -> None:
-    """Drop the entries that were not used for longest until the rest fits the limit."""
-    entries = []
-    for meta in root.glob(f"*/{_META}"):
-        try:
-            size = sum(p.stat().st_size for p in meta.parent.iterdir())
-            entries.append((meta.stat().st_mtime, size, meta.parent))
-        except OSError:
-            continue
-    total = sum(size for _, size, _ in entries)
-    for _, size, folder in sorted(entries):
-        if total <= knobs.cache_limit_bytes():
+def trim(root: Path, limit: int, keep: Path | None = None) -> None:
+    """Drop the entries that were not used for longest until the rest fits the limit in bytes, and
+    what dead processes left. Where another process is at it, it is left to that one."""
+    sweep(root)
+    if cache_index.total_bytes(root) <= limit:
+        return
+    with held(root) as ours:
+        if ours is not False:
+            _drop_oldest(root, limit, keep)
+
+
+def _drop_oldest(root: Path, limit: int, keep: Path | None) -> None:
+    found = cache_index.rows(root)
+    total = sum(row.bytes for row in found)
+    for row in sorted(found, key=lambda row: _used(root / row.key)):
+        if total <= limit:
             return
-        if folder != keep:
-            shutil.rmtree(folder, ignore_errors=True)
-            total -= size
+        if root / row.key != keep:
+            discard(root / row.key)
+            cache_index.forget(root, row.key)
+            total -= row.bytes
+
+
+def _used(folder: Path) -> float:
+    """When an entry was last found, in seconds; a time to come (the clock was set back) counts as
+    long ago, since it says nothing."""
+    try:
+        used = (folder / META).stat().st_mtime
+    except OSError:
+        return 0.0
+    return used if used <= time.time() + 60 else 0.0
 
 
 @cache

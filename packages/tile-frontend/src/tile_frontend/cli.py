@@ -1,5 +1,5 @@
 """The command `tile`: doctor (what is installed and works), compile (a kernel's source), explain
-(an error code).
+(an error code), cache (the compiled kernels on disk).
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from tile_frontend.cli_cache import add_cache_commands
 from tile_frontend.target_select import absent_targets, presence, select
 from tile_ir.codes import catalogue
 from tile_ir.diag import InternalError, TileError
@@ -43,6 +44,7 @@ def _parser() -> argparse.ArgumentParser:
     explain = commands.add_parser("explain", help="explain a diagnostic code")
     explain.add_argument("code", help="as in E1401")
     explain.set_defaults(run=_explain)
+    add_cache_commands(commands)
     compile_ = commands.add_parser("compile", help="print a kernel's source, program or decisions")
     compile_.add_argument("kernel", help="FILE.py:NAME, a @tile.jit function or a @T.prim_func")
     compile_.add_argument("--target", help='as in "cpu -arch=x86-64-v4"')

@@ -8,11 +8,14 @@ kernel found in the cache runs none of them but the last.
 from __future__ import annotations
 
 import logging
+import threading
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, fields
 from functools import cache, partial
 from pathlib import Path
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
+from weakref import WeakValueDictionary
 
 import tile_ir
 import tile_passes
@@ -30,7 +33,7 @@ from tile_passes.plan.pins import check_pins
 from tile_passes.registry import with_third_party
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from tile_frontend.target_select import Target
     from tile_ir.core import Function
@@ -75,6 +78,54 @@ class Compiled:
     seconds: Mapping[str, float] = field(default_factory=dict)
 
 
+class _Key:
+    """A kernel being compiled by a thread of this process."""
+
+    def __init__(self) -> None:
+        self.lock = threading.RLock()
+
+
+_keys: WeakValueDictionary[str, _Key] = WeakValueDictionary()
+_keys_lock = threading.Lock()
+
+
+@contextmanager
+def _alone(key: str) -> Iterator[None]:
+    """Threads of this process build a kernel once: the others find what the first has made."""
+    with _keys_lock:
+        mine = _keys.setdefault(key, _Key())
+    with mine.lock:
+        yield
+
+
+def _loaded(
+    key: str,
+    make: Callable[[Path], Mapping[str, Any]],
+    runtime: Callable[[], Any],
+    suffix: str,
+) -> tuple[disk.Entry, Stored, Callable[..., None], bool, float]:
+    """The entry, what it says, its kernel in this process, whether it was there, and the seconds
+    of loading it."""
+    attempts = 3
+    while True:
+        attempts -= 1
+        entry = disk.find(key)
+        cached = entry is not None
+        if entry is None:
+            entry = disk.build(key, make)
+        start = perf_counter()
+        try:
+            artifact = _restored(entry)
+            launch = runtime().load(artifact, entry.file(_LIBRARY + suffix))
+        except Exception:
+            # Another process may have made room in the cache before this had it loaded.
+            if attempts == 0 or entry.folder.exists():
+                disk.drop(entry)  # what cannot be loaded must not be found again
+                raise
+            continue
+        return entry, artifact, launch, cached, perf_counter() - start
+
+
 def compile_function(
     fn: Function,
     target: Target,
@@ -98,29 +149,23 @@ def compile_function(
         *(_versions(manifest.name) or (str(_pipeline(target)),)),
     )
     seconds["key"] = perf_counter() - start
-    entry = disk.find(key)
-    cached = entry is not None
-    if entry is None:
+
+    def make(folder: Path) -> dict[str, Any]:
         compiler = partial(toolchain.compile, flags=tuple(flags)) if flags else toolchain.compile
-        entry = disk.build(
-            key, lambda folder: _make(folder, fn, target, pins, toolchain, compiler, seconds)
+        made = _make(folder, fn, target, pins, toolchain, compiler, seconds)
+        return {**made, "name": fn.name, "target": str(target), "seconds": sum(seconds.values())}
+
+    with _alone(key):
+        entry, artifact, launch, cached, seconds["load"] = _loaded(
+            key, make, runtime, toolchain.suffix
         )
-    start = perf_counter()
-    artifact = _restored(entry)
-    library = entry.file(_LIBRARY + toolchain.suffix)
-    try:
-        launch = runtime().load(artifact, library)
-    except Exception:
-        disk.drop(entry)  # what cannot be loaded must not be found again
-        raise
-    seconds["load"] = perf_counter() - start
     if knobs.verbose():
         _LOG.warning("%s for %s: %s", fn.name, target, _times(seconds, cached))
     return Compiled(
         artifact=artifact,
         launch=launch,
         source_path=entry.file(entry.meta["source"]),
-        library_path=library,
+        library_path=entry.file(_LIBRARY + toolchain.suffix),
         cached=cached,
         seconds=seconds,
     )

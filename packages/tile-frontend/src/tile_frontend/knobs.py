@@ -36,8 +36,10 @@ def cache_dir() -> Path:
 
 def cache_limit_bytes() -> int:
     """``TILE_CACHE_LIMIT_MB`` in bytes (default 1024 MB); the oldest kernels go first."""
-    text = os.environ.get("TILE_CACHE_LIMIT_MB", "")
-    return (int(text) if text.strip().isdigit() else 1024) << 20
+    try:
+        return int(float(os.environ.get("TILE_CACHE_LIMIT_MB", "")) * (1 << 20))
+    except (ValueError, OverflowError):
+        return 1 << 30
 
 
 def verbose() -> bool:

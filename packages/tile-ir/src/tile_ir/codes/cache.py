@@ -1,4 +1,5 @@
-"""Codes of the cache of compiled kernels. They are warnings: a kernel works without the cache."""
+"""Codes of the cache of compiled kernels. The first are warnings: a kernel works without the
+cache."""
 
 CODES: dict[str, tuple[str, str]] = {
     "E2101": (
@@ -11,5 +12,14 @@ CODES: dict[str, tuple[str, str]] = {
         "cached kernel is damaged",
         "The files of an entry are not what was stored. It was removed and is built anew; if this "
         "recurs, look at the disk.",
+    ),
+    "E2103": (
+        "no such cached kernel",
+        "Name an entry by the first letters of its key, as `tile cache ls` shows it.",
+    ),
+    "E2104": (
+        "no archive of cached kernels",
+        "The file was not written by `tile cache export`, or it is damaged. Nothing of the damaged "
+        "entry was taken over.",
     ),
 }
