@@ -6,12 +6,19 @@ from __future__ import annotations
 
 from enum import IntEnum
 
+_RENAMED = {
+    "TL_SIMPLIFY": "tl.Simplify",
+    "TL_DISABLE_SAFE_MEMORY_ACCESS": "tl.disable_safe_memory_legalize",
+    "TL_DUMP_IR_DIR": "tl.dump_ir_path",
+}
+"""Members whose keys do not follow from their names."""
+
 
 class _AnyKey(type):
     def __getattr__(cls, name: str) -> str:
         if name.startswith("_"):
             raise AttributeError(name)
-        return name.lower()
+        return _RENAMED.get(name) or name.lower().replace("_", ".", 1)
 
 
 class TensorSupplyType(IntEnum):
@@ -29,5 +36,6 @@ class TensorSupplyType(IntEnum):
 class PassConfigKey(metaclass=_AnyKey):
     """Keys of `pass_configs=`.
 
-    Each exists and none has an effect: they name passes of another compiler.
+    Each exists; `pass_configs.txt` says which have an effect here. Example:
+    `PassConfigKey.TL_ENABLE_FAST_MATH` is "tl.enable_fast_math".
     """

@@ -18,6 +18,7 @@ from tile_frontend.adapters import adapter_for, describe
 from tile_frontend.calls import Leading, quick_call
 from tile_frontend.kernel import JITKernel
 from tile_frontend.language.function import PrimFunc
+from tile_frontend.pass_configs import read_pass_configs
 from tile_frontend.rewrite.source import function_node
 from tile_frontend.specialize import Call, frozen, read_call
 from tile_frontend.target_select import select
@@ -50,6 +51,7 @@ class Options:
     compile_flags: Any = None
     debug_root_path: str | None = None
     device: str | None = None
+    pass_configs: Mapping[Any, Any] | None = None
 
 
 def compile(
@@ -79,8 +81,9 @@ def compile(
         compile_flags: further flags of the device compiler.
         debug_root_path: a folder for the program's and the source's text.
         device: what runs the kernel instead of the target's own device: "emulator".
-        execution_backend, target_host, verbose, pass_configs: accepted for compatibility, without
-            effect.
+        pass_configs: settings of another compiler's passes; those without a meaning here warn
+            with the reason (E1119).
+        execution_backend, target_host, verbose: accepted for compatibility, without effect.
 
     Raises `TileError`: E1108 for a bad out_idx, and whatever verifier, passes and toolchain refuse.
     """
@@ -93,7 +96,9 @@ def compile(
             here(),
             help="pass a function under @T.prim_func, or call a @tile.jit function",
         )
-    options = Options(out_idx, target, plan, numerics, compile_flags, debug_root_path, device)
+    options = Options(
+        out_idx, target, plan, numerics, compile_flags, debug_root_path, device, pass_configs
+    )
     return _compile(func, options)
 
 
@@ -101,7 +106,12 @@ def _compile(func: PrimFunc, options: Options, device: str | None = None) -> JIT
     function = with_outputs(func.function, options.out_idx)
     if options.numerics is not None:
         function = replace(function, numerics=_numerics(options.numerics))
-    flags = (*_flags(func.settings.get("compile_flags")), *_flags(options.compile_flags))
+    settings = read_pass_configs(func.settings.get("pass_configs"), options.pass_configs)
+    flags = (
+        *_flags(func.settings.get("compile_flags")),
+        *settings.compile_flags,
+        *_flags(options.compile_flags),
+    )
     try:
         target = select(options.target, device).on(options.device)
         compiled = driver.compile_function(function, target, options.plan, flags)
@@ -109,8 +119,9 @@ def _compile(func: PrimFunc, options: Options, device: str | None = None) -> JIT
         raise error.at(here()) from error.__cause__
     variant = _plain_variant(function, target, compiled, flags)
     kernel = JITKernel(function, target, compiled, variant, (options.plan, flags))
-    if options.debug_root_path is not None:
-        _write_debug(kernel, Path(options.debug_root_path))
+    folder = options.debug_root_path or settings.debug_root_path
+    if folder is not None:
+        _write_debug(kernel, Path(folder))
     return kernel
 
 
@@ -237,7 +248,9 @@ def jit(
 
     The options are those of `tile.compile`; out_idx belongs to the lazy style.
     """
-    options = Options(out_idx, target, plan, numerics, compile_flags, debug_root_path, device)
+    options = Options(
+        out_idx, target, plan, numerics, compile_flags, debug_root_path, device, pass_configs
+    )
     outer = sys._getframe(1)
 
     def decorate(fn: FunctionType) -> JITImpl:

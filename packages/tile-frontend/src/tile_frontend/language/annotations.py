@@ -201,12 +201,13 @@ def annotate_compile_flags(flags: str | Sequence[str]) -> None:
 
 
 def annotate_pass_configs(configs: Mapping[Any, Any]) -> None:
-    """Settings of other compilers' passes; accepted so that such kernels run, without effect.
+    """Settings of another compiler's passes, as in `pass_configs=`, which win over these.
 
     Raises `TileError` E1003 outside a kernel function.
-    Example: `T.annotate_pass_configs({})`
+    Example: `T.annotate_pass_configs({"tl.device_compile_flags": "-O2"})`
     """
-    state.builder("T.annotate_pass_configs")
+    b = state.builder("T.annotate_pass_configs")
+    b.settings["pass_configs"] = {**b.settings.get("pass_configs", {}), **configs}
 
 
 def annotate_restrict_buffers(*buffers: Any) -> None:

@@ -158,6 +158,20 @@ CODES: dict[str, tuple[str, str]] = {
         "lazy function returns something else",
         "A lazy @tile.jit function returns the @T.prim_func that it defines.",
     ),
+    "E1117": (
+        "not provided for programs of another compiler",
+        "The program asks for a module or a name that has no counterpart here. The message names "
+        "it; docs/from-tilelang.md lists what differs.",
+    ),
+    "E1118": (
+        "the other compiler is already imported",
+        "Import tile_frontend.compat.tilelang before the program imports tilelang.",
+    ),
+    "E1119": (
+        "setting of another compiler's pass",
+        "A warning: the key names a pass of another compiler, and the reason why it means nothing "
+        "here is given. Pins of the Plan and compile_flags are how decisions are changed.",
+    ),
     "E1116": (
         "no such kernel",
         "The command line names a kernel as FILE.py:NAME, a function of that file at top level.",
@@ -354,6 +368,26 @@ CODES: dict[str, tuple[str, str]] = {
     "E1509": (
         "type unknown to torch",
         "torch has no dtype of that name.",
+    ),
+    "E1511": (
+        "bad role block",
+        "T.ws names groups of 128 threads that the kernel has, one or several neighbours. Blocks "
+        "have the same groups or different ones, and stand in no other block.",
+    ),
+    "E1512": (
+        "statement that belongs to no role",
+        "Each role runs the loops around its T.ws blocks by itself. Between the blocks stand only "
+        "scalars and barriers, and a buffer in registers belongs to one role.",
+    ),
+    "E1513": (
+        "bad barrier",
+        "T.alloc_barrier makes barriers with positive numbers of arrivals at the beginning of a "
+        "kernel; bar[i] is one of them, and parities are integers.",
+    ),
+    "E1514": (
+        "asynchronous copy of another kind",
+        "T.tma_copy and T.async_copy move bytes between global and shared memory. They convert "
+        "nothing, and a T.tma_copy into shared memory completes onto a barrier.",
     ),
     "E1601": (
         "argument cannot be assigned to",
