@@ -3,12 +3,9 @@
 import subprocess
 import sys
 
-import numpy as np
 import pytest
 
-import tile_frontend as tile
-import tile_frontend.language as T
-from tile_frontend import cli, target_select, timing
+from tile_frontend import cli, target_select
 from tile_ir import plugin
 from tile_ir.diag import TileError
 from tile_ir.plugin import TargetManifest
@@ -158,43 +155,6 @@ def test_compile_command(tmp_path, capsys, installed):
     assert cli.main(["compile", f"{path}:absent"]) == 1
     assert "error[E1116]" in capsys.readouterr().err
     assert cli.main(["compile", "nowhere"]) == 1
-
-
-def test_the_device_of_a_result():
-    assert timing.device_of(None) == "cpu"
-    assert timing.device_of([np.zeros(3), None]) == "cpu"
-
-
-def test_do_bench_counts_milliseconds():
-    calls = []
-    time = tile.do_bench(lambda: calls.append(1), n_warmup=2, n_repeat=5, return_mode="median")
-    assert len(calls) == 7
-    assert 0 <= time < 100
-    with pytest.raises(TileError):
-        tile.do_bench(lambda: None, return_mode="fastest")
-
-
-def test_profiler_makes_inputs_and_compares(oracle, monkeypatch):
-    # Inputs are torch tensors once torch is imported, which another test may have done.
-    monkeypatch.delitem(sys.modules, "torch", raising=False)
-    m = T.dynamic("m")
-
-    @T.prim_func
-    def doubled(A: T.Tensor((m, 3), T.float16), B: T.Tensor((m, 3), T.float32)):
-        with T.Kernel(m, 3) as (i, j):
-            B[i, j] = A[i, j] * 2
-
-    kernel = tile.compile(doubled, out_idx=-1, target=oracle)
-    profiler = kernel.get_profiler()
-    (a,) = profiler.inputs({"m": 5})
-    assert (a.shape, a.dtype) == ((5, 3), np.float16)
-    profiler.assert_allclose(lambda x: x.astype(np.float64) * 2, [a])
-    with pytest.raises(AssertionError, match="output 0: 100"):
-        profiler.assert_allclose(lambda x: x.astype(np.float64) + 9, [a])
-    assert profiler.do_bench(n_repeat=1, dynamic_symbolic_constraints={"m": 5}) > 0
-    with pytest.raises(TileError) as raised:
-        profiler.inputs()
-    assert raised.value.code == "E2011"
 
 
 def test_importing_the_language_loads_no_target_and_no_array_library():

@@ -22,7 +22,7 @@ class _AnyKey(type):
 
 
 class TensorSupplyType(IntEnum):
-    """How inputs of a profiler are made. Accepted everywhere; they are made as under Auto."""
+    """How inputs of a profiler are made; `tile_frontend.supplies` says what each means."""
 
     Integer = 1
     Uniform = 2

@@ -225,11 +225,28 @@ class JITKernel:
         print(text)
         return text
 
+    def counters(self) -> dict[str, dict[str, Any]]:
+        """What the last call counted, by kernel: bytes by memory space, bank conflicts, coalescing,
+        instructions, barriers. README of tile-cpu says what each number is.
+
+        Raises TileError E2312 where the emulator did not run this kernel.
+        """
+        counted: dict[str, dict[str, Any]] = getattr(self._launch, "counters", {})
+        if not counted:
+            why = "was not called" if hasattr(self._launch, "counters") else "runs on a device"
+            raise TileError(
+                "E2312",
+                f"{self.function.name} {why}: nothing was counted",
+                here(),
+                help='Compile with device="emulator", call the kernel, and ask then.',
+            )
+        return counted
+
     def get_profiler(self, tensor_supply_type: Any = None) -> Any:
         """A `Profiler` that makes inputs and measures."""
         from tile_frontend.profiler import Profiler  # measuring needs numpy, calling does not
 
-        return Profiler(self)
+        return Profiler(self, tensor_supply_type)
 
     def __repr__(self) -> str:
         names = ", ".join(p.name for p in self.function.params)

@@ -2,26 +2,20 @@
 
 from __future__ import annotations
 
-import sys
-from importlib import import_module
 from statistics import mean, median
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tile_frontend.adapters import adapter_on
-from tile_frontend.adapters.base import packed_shape
-from tile_frontend.dims import evaluate
-from tile_frontend.timing import device_of, durations
-from tile_frontend.trace.element_types import LONG_NAMES, numpy_dtype
+from tile_frontend.compatibility import TensorSupplyType
+from tile_frontend.supplies import supplied
+from tile_frontend.timing import TIMERS, device_of, durations
 from tile_ir.diag import TileError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from tile_frontend.kernel import JITKernel
-    from tile_ir.core import Buffer
-    from tile_ir.types import DType
 
 __all__ = ["Profiler", "do_bench"]
 
@@ -41,10 +35,12 @@ def do_bench(
     n_repeat: int = 0,
     return_mode: str = "mean",
     device: str | None = None,
-) -> float:
-    """The time of one call of `fn`, in milliseconds.
-
-    On an accelerator it is the device's time, with a cold cache.
+    quantiles: Sequence[float] | None = None,
+    backend: str = "event",
+    flush: bool = True,
+) -> Any:
+    """The time of one call of `fn`, in milliseconds: a float, or a list where `quantiles` are asked
+    for.
 
     Args:
         fn: what to call.
@@ -52,24 +48,47 @@ def do_bench(
         n_warmup, n_repeat: numbers of calls instead, where not 0.
         return_mode: mean, median, min or max of the calls.
         device: the kind of device that `fn` works on; None to see where its first result is.
+        quantiles: give these quantiles of the calls instead, as a list.
+        backend: "event": the device's time between two events; "graph": the device's time of many
+            calls replayed as one graph, without the host's part; "wall": the host's clock until the
+            device is idle. On a CPU all are the host's clock.
+        flush: overwrite the device's last cache between calls (not within a graph).
 
-    Raises `TileError` E1503 for an unknown mode, E2017 where no array library has memory there.
+    Raises `TileError` E1503 for an unknown mode or backend or a quantile outside 0 to 1, E2017
+    where no array library has memory on the device.
     """
-    if return_mode not in _MODES:
-        raise TileError("E1503", f"return_mode={return_mode!r}", help=f"{', '.join(_MODES)}")
+    _check(return_mode, backend, quantiles)
     left = n_warmup
     if device is None:
         device, left = device_of(fn()), n_warmup - 1
     if left or not n_warmup:
-        durations(fn, warmup, max(left, 0), device)
-    return _MODES[return_mode](durations(fn, rep, n_repeat, device))
+        durations(fn, warmup, max(left, 0), device, backend, flush)
+    times = durations(fn, rep, n_repeat, device, backend, flush)
+    if quantiles is not None:
+        return [float(q) for q in np.quantile(times, list(quantiles))]
+    return _MODES[return_mode](times)
+
+
+def _check(return_mode: str, backend: str, quantiles: Sequence[float] | None) -> None:
+    if return_mode not in _MODES:
+        raise TileError("E1503", f"return_mode={return_mode!r}", help=f"{', '.join(_MODES)}")
+    if backend not in TIMERS:
+        raise TileError("E1503", f"backend={backend!r}", help=f"{', '.join(TIMERS)}")
+    if quantiles is not None and not all(0 <= q <= 1 for q in quantiles):
+        raise TileError("E1503", f"quantiles={quantiles!r}", help="each is from 0 to 1")
 
 
 class Profiler:
-    """Makes inputs for a kernel, times it, and compares it with a reference program."""
+    """Makes inputs for a kernel, times it, and compares it with a reference program.
 
-    def __init__(self, kernel: JITKernel) -> None:
+    `supply` says how inputs are made; see `tile_frontend.supplies`.
+    """
+
+    def __init__(
+        self, kernel: JITKernel, supply: TensorSupplyType | None = TensorSupplyType.Auto
+    ) -> None:
         self.kernel = kernel
+        self.supply = TensorSupplyType.Auto if supply is None else supply
 
     @property
     def func(self) -> JITKernel:
@@ -80,10 +99,8 @@ class Profiler:
         """Run the kernel."""
         return self.kernel(*args)
 
-    def inputs(self, dims: dict[str, int] | None = None, seed: int = 42) -> list[Any]:
-        """Random inputs; `dims` gives the T.dynamic dimensions. They are torch tensors where the
-        program has imported torch (its reference will be written in it), else numpy arrays; on an
-        accelerator, of the library that has memory there.
+    def inputs(self, dims: Mapping[str, int] | None = None, seed: int = 42) -> list[Any]:
+        """Random inputs; `dims` gives the T.dynamic dimensions.
 
         Raises `TileError` E2011 for a dimension that `dims` lacks.
         """
@@ -97,14 +114,10 @@ class Profiler:
             )
         rng = np.random.default_rng(seed)
         device = self.kernel.target.device
-        made: list[Any] = []
-        for param in self.kernel.binder.inputs:
-            if param.buffer is None:
-                made.append(1)
-                continue
-            array = _random(rng, param.buffer, known)
-            made.append(_placed(array, param.buffer.dtype, device))
-        return made
+        return [
+            1 if p.buffer is None else supplied(rng, p.buffer, known, device, self.supply)
+            for p in self.kernel.binder.inputs
+        ]
 
     def run_once(self, func: Callable[..., Any] | None = None) -> Any:
         """Run the kernel (or `func`) once on fresh inputs."""
@@ -118,9 +131,11 @@ class Profiler:
         n_warmup: int = 0,
         n_repeat: int = 0,
         input_tensors: Sequence[Any] | None = None,
+        backend: str = "event",
+        quantiles: Sequence[float] | None = None,
         return_mode: str = "mean",
-        dynamic_symbolic_constraints: dict[str, int] | None = None,
-    ) -> float:
+        dynamic_symbolic_constraints: Mapping[str, int] | None = None,
+    ) -> Any:
         """The time of one launch (or of one call of `func`), in milliseconds; see `do_bench`."""
         args = (
             self.inputs(dynamic_symbolic_constraints)
@@ -128,7 +143,12 @@ class Profiler:
             else list(input_tensors)
         )
         chosen, device = func or self.kernel, self.kernel.target.device
-        return do_bench(lambda: chosen(*args), warmup, rep, n_warmup, n_repeat, return_mode, device)
+        return do_bench(
+            lambda: chosen(*args),
+            *(warmup, rep, n_warmup, n_repeat, return_mode, device),
+            quantiles=quantiles,
+            backend=backend,
+        )
 
     def assert_allclose(
         self,
@@ -151,21 +171,33 @@ class Profiler:
             ratio = off.mean() if off.size else 0.0
             assert ratio <= max_mismatched_ratio, f"output {i}: {ratio:.2%} of the elements differ"
 
+    def manual_assert_close(
+        self,
+        reference_program: Callable[..., Any],
+        input_tensors: Sequence[Any] | None = None,
+        manual_check_prog: Callable[[Any, Any], None] | None = None,
+    ) -> None:
+        """Have `manual_check_prog(ours, expected)` compare the outputs; it raises where they are
+        wrong. Raises `TileError` E1503 without it."""
+        if manual_check_prog is None:
+            raise TileError("E1503", "manual_check_prog=None", help="pass what compares outputs")
+        args = self.inputs() if input_tensors is None else list(input_tensors)
+        manual_check_prog(self.kernel(*args), reference_program(*args))
 
-def _placed(array: Any, dtype: DType, device: str) -> Any:
-    """The array in the library that the program works with, on the kernel's device."""
-    torch = sys.modules.get("torch")
-    if torch is not None and (device == "cpu" or adapter_on(device).library == "torch"):
-        return _as_torch(torch, array, dtype).to(device)
-    return array if device == "cpu" else import_module("cupy").asarray(array)
+    def assert_consistent(self, repeat: int = 10) -> None:
+        """Run the kernel several times on the same inputs, as they were.
 
-
-def _as_torch(torch: Any, array: Any, dtype: DType) -> Any:
-    """The same numbers in a tensor; a type that numpy only knows through ml_dtypes goes by bits."""
-    if dtype.is_float and array.dtype.kind == "V":
-        bits = array.view(np.int16 if array.itemsize == 2 else np.uint8)
-        return torch.from_numpy(bits).view(getattr(torch, LONG_NAMES[dtype.name]))
-    return torch.from_numpy(array)
+        Raises AssertionError where the outputs are not the same, bit for bit.
+        """
+        first: list[Any] | None = None
+        for i in range(repeat):
+            found = [np.copy(_as_doubles(x)) for x in _listed(self.kernel(*self.inputs()))]
+            if first is not None:
+                same = all(
+                    np.array_equal(a, b, equal_nan=True) for a, b in zip(first, found, strict=True)
+                )
+                assert same, f"run {i} differs from the first"
+            first = found
 
 
 def _listed(outputs: Any) -> list[Any]:
@@ -176,20 +208,3 @@ def _as_doubles(x: Any) -> Any:
     if hasattr(x, "double"):
         x = x.double().cpu()
     return np.asarray(x.get() if hasattr(x, "get") else x, np.float64)
-
-
-def _random(rng: np.random.Generator, buffer: Buffer, dims: dict[str, int]) -> Any:
-    shape = tuple(evaluate(e, dims) for e in buffer.shape)
-    return _numbers(rng, packed_shape(shape, buffer.dtype), buffer.dtype)
-
-
-def _numbers(rng: np.random.Generator, shape: tuple[int, ...], dtype: DType) -> Any:
-    if dtype.storage_bits < 8:
-        return rng.integers(0, 256, shape, np.uint8)
-    kind = numpy_dtype(dtype)
-    if dtype.is_bool:
-        return rng.integers(0, 2, shape).astype(kind)
-    if dtype.is_int:
-        low = -2 if dtype.is_signed else 0
-        return rng.integers(low, 3, shape).astype(kind)
-    return rng.uniform(-1, 1, shape).astype(kind)
