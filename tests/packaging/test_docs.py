@@ -1,12 +1,25 @@
 """What the documentation refers to exists."""
 
+import ast
 import re
 
 import pytest
 
 from tile_ir.codes import catalogue
 
-PAGES = ("docs/from-tilelang.md", "README.md", "ARCHITECTURE.md", "CONTRIBUTING.md")
+PAGES = (
+    "docs/from-tilelang.md",
+    "docs/python.md",
+    "README.md",
+    "ARCHITECTURE.md",
+    "CONTRIBUTING.md",
+)
+
+
+def _places(root, file):
+    """Where a test file of that name is."""
+    folders = (root / "tests" / "e2e", root / "packages" / "tile-frontend" / "tests")
+    return [folder / file for folder in folders if (folder / file).exists()]
 
 
 @pytest.mark.parametrize("page", PAGES)
@@ -15,7 +28,7 @@ def test_tests_that_are_named_exist(root, page):
     missing = [
         f"{file}::{test}"
         for file, test in named
-        if f"def {test}(" not in (root / "tests" / "e2e" / file).read_text()
+        if not any(f"def {test}(" in path.read_text() for path in _places(root, file))
     ]
     assert missing == []
     assert len(named) > 20 or page != PAGES[0]
@@ -32,3 +45,31 @@ def test_paths_that_are_named_exist(root, page):
     text = (root / page).read_text()
     named = set(re.findall(r"`((?:docs|tests|benchmarks|examples|packages)/[\w./-]+)`", text))
     assert [p for p in sorted(named) if not (root / p).exists()] == []
+
+
+def test_every_construct_of_python_is_in_the_table(root):
+    text = (root / "docs" / "python.md").read_text()
+    nodes = {
+        kind.__name__
+        for base in (ast.stmt, ast.expr, ast.pattern)
+        for kind in base.__subclasses__()
+    }
+    listed = set(re.findall(r"`([A-Z]\w+)`", text))
+    assert nodes - listed == set()
+
+
+def test_what_the_table_of_python_shows_exists_and_says_so(root):
+    rows = re.findall(r"^\| .* \|$", (root / "docs" / "python.md").read_text(), re.MULTILINE)
+    checked = 0
+    for row in rows:
+        *_, meaning, shown = (cell.strip(" `") for cell in row.strip("|").split("|"))
+        if shown.startswith(("---", "shown by")):
+            continue
+        if "::" in shown:
+            file, test = shown.split("::")
+            assert any(f"def {test}(" in path.read_text() for path in _places(root, file)), row
+        else:
+            assert (root / "tests" / "errors" / shown).exists(), row
+            assert shown[:5] in meaning, row
+        checked += 1
+    assert checked > 50
