@@ -62,10 +62,21 @@ _HOMES = {
     "select": "tile_frontend.target_select",
 }
 
+_EXTENSIONS = {"autotune": ("tile_tune", "tile-tune")}
+"""Names that another distribution brings, which need not be installed: module, distribution."""
+
 
 def __getattr__(name: str) -> Any:
     if name in ("language", "layout", "torch"):
         return import_module(f"{__name__}.{name}")
+    if name in _EXTENSIONS:
+        module, distribution = _EXTENSIONS[name]
+        try:
+            return getattr(import_module(module), name)
+        except ModuleNotFoundError as cause:
+            raise AttributeError(
+                f"{__name__}.{name} comes with {distribution}: pip install {distribution}"
+            ) from cause
     if name not in _HOMES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     value = getattr(import_module(_HOMES[name]), name)

@@ -48,7 +48,7 @@ class Manifest:
 
     name: str
     description: str = ""
-    # A planned plugin holds its name and says so; its factories raise E0990.
+    # A planned plugin holds its name and says so; its factories raise an error.
     status: Literal["ready", "planned"] = "ready"
     # Left out means the first version of the contract, whatever version is installed later.
     plugin_api: int = 1

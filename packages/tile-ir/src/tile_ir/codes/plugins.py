@@ -35,9 +35,4 @@ CODES = {
         "no such plugin group",
         "Plugins are grouped by what they offer; the help line lists the groups.",
     ),
-    "E0990": (
-        "target not built yet",
-        "The package reserves the target's name and holds no code generator so far. Use a target "
-        "that `tile doctor` lists as ready.",
-    ),
 }
