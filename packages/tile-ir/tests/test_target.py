@@ -36,10 +36,10 @@ def rejected(text):
     return caught.value
 
 
-# --- the two invented architectures --------------------------------------------------------------
+# --- the invented architectures --------------------------------------------------------------
 
 
-@pytest.mark.parametrize("arch", ["async", "sync"])
+@pytest.mark.parametrize("arch", ["async", "sync", "plain"])
 def test_toy_descriptions_round_trip(arch):
     spec = toy_spec(arch)
     again = load_spec(spec.to_yaml())
@@ -68,6 +68,13 @@ def test_async_toy_says_what_planners_ask():
     assert spec.rates.math["exp2"] == 8
 
 
+def test_plain_toy_has_no_say_in_where_pieces_land():
+    spec = toy_spec("plain")
+    assert [e.lane_linear for e in spec.engines("global", "shared")] == [True]
+    assert not any(e.lane_linear for e in toy_spec("sync").copy.values())
+    assert {atom.threads for atom in spec.matrix.values()} == {spec.warp_width} == {64}
+
+
 def test_sync_toy_counts_groups_and_multiplies_at_once():
     spec = toy_spec("sync")
     assert [e.completion for e in spec.engines("global", "shared")] == ["counted"]
@@ -77,7 +84,7 @@ def test_sync_toy_counts_groups_and_multiplies_at_once():
     assert "phase" not in spec.barriers
 
 
-@pytest.mark.parametrize("arch", ["async", "sync"])
+@pytest.mark.parametrize("arch", ["async", "sync", "plain"])
 def test_register_layouts_cover_their_operands(arch):
     """Threads times values of a layout are the elements of the operand."""
     for atom in toy_spec(arch).matrix.values():
@@ -308,7 +315,7 @@ def manifest(**changes):
 
 
 def test_descriptions_are_found_by_architecture():
-    assert set(spec_files(manifest())) == {"async", "sync"}
+    assert set(spec_files(manifest())) == {"async", "sync", "plain"}
     assert find_spec(manifest(), parse_target("toy -arch=sync")) is toy_spec("sync")
 
 
@@ -344,7 +351,7 @@ def test_unknown_architectures_list_the_known(text, message):
     with pytest.raises(TileError) as caught:
         find_spec(manifest(), parse_target(text))
     assert (caught.value.code, caught.value.message) == ("E0916", message)
-    assert caught.value.notes == ("described: async, sync",)
+    assert caught.value.notes == ("described: async, plain, sync",)
 
 
 # --- tables --------------------------------------------------------------------------------------

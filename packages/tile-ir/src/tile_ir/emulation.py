@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
 __all__ = ["EMULATION_API", "EmulatedKernel", "Emulation", "EmulationSource"]
 
@@ -24,7 +24,10 @@ EMULATION_API = 1
 class EmulatedKernel:
     """One kernel: its name, the C function `void entry(struct emu_thread *, char *parameters)`,
     where each parameter lies in `parameters` as (offset, bytes), bytes of shared memory of a block
-    that are not asked for at the launch, bytes of a thread's own memory, blocks of a cluster."""
+    that are not asked for at the launch, bytes of a thread's own memory, blocks of a cluster.
+
+    `mix`: how many instructions of which kind each straight piece of its code has; piece i begins
+    with `t->visits[i]++`. Nothing where that is not known."""
 
     name: str
     entry: str
@@ -32,13 +35,15 @@ class EmulatedKernel:
     shared_bytes: int = 0
     local_bytes: int = 0
     cluster: int = 1
+    mix: tuple[Mapping[str, int], ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EmulationSource:
     """An artifact as text.
 
-    * `code`: C text of the kernels, for the device's header and the target's `interface`.
+    * `code`: C text of the kernels, for the device's header and the target's `interface`; C++ where
+      the target's kernels are `compiled`.
     * `host`: Python text that defines `bind(rt)`, which returns the function's host part. `rt` has
       `kernel(name, formats, threads, shared)`, `tensor_map(name, bits, box, row_bytes)`,
       `allocate(bytes)`, `workers()` and `failed(message)`.
@@ -63,6 +68,14 @@ class Emulation:
     `name` is that of the target's layer, `interface` its C declarations, `layer` its C
     definitions; `fingerprint(artifact flags)` says what `translate(artifact, flags)` depends on
     besides the artifact.
+
+    `lanes`: threads that execute together, 32 or 64. `banks`: of a block's memory, of 4 bytes each.
+    A layer is built once for each name: targets that differ in these have different ones.
+
+    `compiled`: the code is C++17 that accesses
+    memory by itself, so it is compiled with every access reported to the device; each entry begins
+    with `emu_native_enter(t, EMU_IMAGE)` and ends with `emu_native_leave()`. Positions in the
+    program are then lines of the text after `#line 1 "kernel"`.
     """
 
     name: str
@@ -70,4 +83,7 @@ class Emulation:
     layer: str
     translate: Callable[[Any, Sequence[str]], EmulationSource]
     fingerprint: Callable[[], str]
+    lanes: int = 32
+    banks: int = 32
+    compiled: bool = False
     api: int = EMULATION_API

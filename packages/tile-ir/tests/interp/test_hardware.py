@@ -107,7 +107,7 @@ def test_each_thread_copies_what_is_inside() -> None:
 
 
 def test_the_life_of_a_phase() -> None:
-    phases, seen = Phases("p", 2, 2), list[str]()
+    phases, seen = Phases("p", [2, 2]), list[str]()
     phases.expect(1, 8)
     assert not phases.ended(1, 0)
     assert phases.ended(1, 1)  # nothing waits for the parity before the first

@@ -116,8 +116,20 @@ IN_TILES = [
     ("E0435", "for i in (0, 4, 1) pipelined num_stages = -1 { }", "has num_stages -1"),
     ("E0437", "parallel (i, j) in (4) { }", "2 loop variables run over 1 extents"),
     ("E0437", "parallel (i) in (4:i64) { }", "i is i32, its extent is i64"),
-    ("E0460", "sync block", "sync does not exist at stage tile"),
-    ("E0460", "role r { }", "role does not exist at stage tile"),
+    ("E0460", "fence generic -> async", "fence does not exist at stage tile"),
+    ("E0460", "commit c", "commit does not exist at stage tile"),
+    ("E0413", "role a { role b { } }", "role b stands inside role a"),
+    ("E0413", "for i in (0, 4, 1) serial { role a { } }", "role a stands not directly in a tile"),
+    ("E0436", "role a threads = -1 { }", "role a has warps 0"),
+    ("E0467", "barriers p: [2] arrivals 0", "p is 2 barriers of 0 arrivals"),
+    ("E0467", "barriers p: [2] arrivals 1 each = (1)", "the 2 barriers p have the arrivals (1,)"),
+    ("E0402", "barrier_wait p[0] phase 0", "there are no barriers p here"),
+    (
+        "E0402",
+        "issue bulk onto = p, index = 0 { copy T[1, :] -> T[0, :] }",
+        "there are no barriers p here",
+    ),
+    ("E0465", "issue bulk { fill T[:, :], 0.0 }", "bulk brings copies, not a fill"),
 ]
 
 
@@ -241,6 +253,7 @@ PROTOCOL = [
     ("E0465", RING, FILL, f"{DRAIN}; issue mma {{ }}", "mma is issued nothing"),
     ("E0465", RING, FILL, f"{DRAIN}; settle_count mma <= -1", "at most -1 groups of mma"),
     ("E0465", RING, FILL, f"group mma -> t; {DRAIN}; settle t back = -1", "settle t looks -1"),
+    ("E0465", RING, FILL, f"{DRAIN}; pin S@c[:] before mma", "S is in shared memory"),
     ("E0402", RING, f"{FILL}; issue copy onto = d {{ copy A[:] -> D[:] }}", DRAIN, "no channel d"),
     ("E0466", ELECTED, FILL, DRAIN, "release c by elected threads while others may still read"),
 ]

@@ -81,6 +81,11 @@ CODES = {
         "bytes, the last axis contiguous. Pass such a tensor, or compile the generic variant, "
         "which copies elements.",
     ),
+    "E3018": (
+        "no memory for a captured launch",
+        "A kernel whose blocks draw their tiles keeps a counter in device memory, and none can be "
+        "allocated while a graph is captured. Call the kernel once before the capture.",
+    ),
     "E3090": (
         "device code generation inconsistent",
         "The prelude or the emitter of a device target contradicts itself: a defect of ours.",

@@ -34,9 +34,10 @@ CODES = {
     ),
     "E2306": (
         "race",
-        "Two threads use the same shared memory, one of them writes, and no barrier orders them. "
-        "The error names both accesses. Put a barrier between them, also between the last read "
-        "of a loop's turn and the first write of the next one.",
+        "Two threads use the same memory, one of them writes, and nothing orders them. The error "
+        "names both accesses. Put a barrier between threads of one block, also between the last "
+        "read of a loop's turn and the first write of the next one. Between blocks of one launch "
+        "use atomic operations, or a fence and a flag; or launch a second kernel.",
     ),
     "E2307": (
         "deadlock",
@@ -56,5 +57,21 @@ CODES = {
     "E2310": (
         "kernel stopped itself",
         "A kernel executed a trap, as assertions on the device do.",
+    ),
+    "E2311": (
+        "no fence for engines",
+        "A matrix instruction or a bulk copy reads shared memory that threads wrote, and no fence "
+        "for such engines follows the write: they may read what was there before. Put the fence "
+        "behind the writes and in front of the barrier.",
+    ),
+    "E2313": (
+        "too much shared memory",
+        "A block asks for more shared memory than the device that is emulated has. Use smaller "
+        "blocks or fewer stages.",
+    ),
+    "E2312": (
+        "nothing counted",
+        'Only kernels that the emulator ran have counters. Compile with device="emulator", call '
+        "the kernel, and ask then.",
     ),
 }

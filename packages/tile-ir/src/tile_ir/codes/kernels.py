@@ -3,7 +3,8 @@
 CODES = {
     "E3101": (
         "not available inside kernels of this target",
-        "The kernel does something that needs a service of the host which kernels of this target "
-        "do not have, such as printing. The help line says what to do in its place.",
+        "The kernel does something that kernels of this target cannot: it needs a service of the "
+        "host, such as printing, or a type, an operation or a number of arguments that the "
+        "hardware lacks. The help line says what to do in its place.",
     ),
 }

@@ -25,6 +25,19 @@ CODES: dict[str, tuple[str, str]] = {
         "not a plan",
         "The text is not the canonical text of a Plan: one `key = value` line per decision.",
     ),
+    "E0711": (
+        "hand-written barriers used wrongly",
+        "Roles of the kernel hang, or touch memory that another role or a copy in flight uses. "
+        "The notes show the steps that lead there, with their lines. Look for an arrival or a wait "
+        "that is missing, for a parity or an index that is off by one, or for a number of arrivals "
+        "that is not the number of threads that come.",
+    ),
+    "E0712": (
+        "the target lacks what the kernel does by hand",
+        "Roles of a block's threads need barriers that count arrivals, and a box that one thread "
+        "copies has rows of a size that the device's engine takes. T.copy and T.gemm in a "
+        "T.Pipelined loop run everywhere.",
+    ),
     "E0710": (
         "channel protocol violated",
         "Running the waits and hand-overs of all roles leads to a deadlock, to an access of a slot"

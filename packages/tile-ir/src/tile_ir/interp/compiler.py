@@ -78,9 +78,13 @@ class Compiler:
         self.protocol: Protocol | None = None
         """Who takes part in the channels of the kernel being compiled."""
         self.role: str = ""
+        self.party = 1
+        """The threads that one thread of control stands for, in a kernel written for a block."""
         self.threads = 0
         """Threads of a block, in a kernel written for one of them."""
         self.tiles_are_blocks = True
+        self.blocks_draw = False
+        """Whether blocks of the kernel being compiled draw their tiles."""
         self.cluster: tuple[int, ...] = ()
         """The shape of a cluster of blocks, in a kernel written for one thread."""
         self._exprs: dict[Expr, Eval] = {}

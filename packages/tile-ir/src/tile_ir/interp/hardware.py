@@ -1,5 +1,6 @@
-"""The meaning of barriers that count, of closing groups and limiting registers in one thread's
-program. Threads that take part are those of the mask: a role's.
+"""The meaning of barriers that count, of closing groups and limiting registers. In one thread's
+program the threads that take part are those of the mask: a role's. Before, a role is one thread of
+control that stands for all of its threads.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from tile_ir.interp.compiler import Step, Waiting, rule
 from tile_ir.interp.phases import Phases, phases_of
 from tile_ir.interp.schedule import engines_of
 from tile_ir.interp.scheduler import Blocked
-from tile_ir.interp.threads import active, agreed, of_thread
+from tile_ir.interp.threads import active, agreed, hand_over, of_thread
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -25,8 +26,10 @@ if TYPE_CHECKING:
 def barriers(cx: Compiler, s: ops.Barriers) -> Callable[[Env], None]:
     """Fresh barriers."""
 
+    wanted = s.each or (s.arrivals,) * s.count
+
     def run(env: Env) -> None:
-        env.block.phases[s.name] = Phases(s.name, s.count, s.arrivals)
+        env.block.phases[s.name] = Phases(s.name, list(wanted))
 
     return run
 
@@ -35,13 +38,17 @@ def barriers(cx: Compiler, s: ops.Barriers) -> Callable[[Env], None]:
 def barrier_arrive(cx: Compiler, s: ops.BarrierArrive) -> Callable[[Env], None]:
     """One arrival of each thread that is here, in its own block or in one of the cluster."""
     index, threads = cx.expr(s.index), cx.threads
+    if not threads:
+        party = 1 if s.one else cx.party
+        return lambda env: phases_of(env.block, s.barrier).arrive(int(index(env)), party)
     peer = None if s.peer is None else cx.expr(s.peer)
 
     def run(env: Env) -> None:
         at, to = index(env), None if peer is None else peer(env)
         for t in map(int, active(env, threads)):
             block = env.block if to is None else env.block.peers[of_thread(to, t)]
-            phases_of(block, s.barrier).arrive(of_thread(at, t))
+            own = t if block is env.block else None
+            phases_of(block, s.barrier).arrive(of_thread(at, t), thread=own)
 
     return run
 
@@ -54,7 +61,7 @@ def barrier_expect(cx: Compiler, s: ops.BarrierExpect) -> Callable[[Env], None]:
     def run(env: Env) -> None:
         at, found = index(env), phases_of(env.block, s.barrier)
         for t in active(env, threads):
-            found.expect(of_thread(at, int(t)), s.bytes)
+            found.expect(of_thread(at, int(t)), s.bytes, silent=s.silent)
 
     return run
 
@@ -66,11 +73,15 @@ def barrier_wait(cx: Compiler, s: ops.BarrierWait) -> Step:
 
     def run(env: Env) -> Waiting:
         found = phases_of(env.block, s.barrier)
-        at = agreed(env, threads, index(env), "barrier")
-        phase = agreed(env, threads, parity(env), "parity")
+        at, phase = index(env), parity(env)
+        if threads:
+            at = agreed(env, threads, at, "barrier")
+            phase = agreed(env, threads, phase, "parity")
         while not found.ended(at, phase):
             text = f"barrier_wait {s.barrier}[{at}] phase {phase}"
             yield Blocked(text, s.span, lambda: found.ended(at, phase))
+        if threads:
+            hand_over(env, found.were[at])
         return None
 
     return Step(run, blocking=True)

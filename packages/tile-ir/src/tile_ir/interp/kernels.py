@@ -12,9 +12,10 @@ from math import prod
 from typing import TYPE_CHECKING
 
 from tile_ir.interp.channels import Protocol
+from tile_ir.interp.claims import drawn_tiles, draws
 from tile_ir.interp.compiler import BREAK, Step, Waiting, rule
 from tile_ir.interp.machine import Block
-from tile_ir.interp.scheduler import run_alone, run_cluster
+from tile_ir.interp.scheduler import run_alone, run_cluster, run_clusters
 from tile_ir.interp.threads import THREAD, asks_for_threads
 from tile_ir.ops import Kernel, Tiles
 
@@ -28,8 +29,10 @@ def kernel(cx: Compiler, s: Kernel) -> Callable[[Env], None]:
     """A launch: as many blocks as tiles, or the planned number sharing them."""
     count = None if s.blocks is None else cx.expr(s.blocks)
     cx.protocol, cx.tiles_are_blocks = Protocol.of(s), s.blocks is None
+    cx.blocks_draw = draws(s.body)
+    cx.party = prod(s.threads)
     cx.cluster = s.cluster if asks_for_threads(s.body) else ()
-    together = prod(cx.cluster)
+    together, side_by_side = prod(cx.cluster), cx.blocks_draw
     threads = prod(s.threads) if asks_for_threads(s.body) else 0
     body = cx.body(s.body) if not threads else _for_one_thread(cx, s, threads)
     cx.protocol = None
@@ -37,9 +40,12 @@ def kernel(cx: Compiler, s: Kernel) -> Callable[[Env], None]:
     def run(env: Env) -> None:
         env.box = (threads,) if threads else ()
         blocks = None if count is None else count(env)
+        clusters = []
         for first in range(0, 1 if blocks is None else blocks, together):
             made = [Block(index=first + k, count=blocks) for k in range(together)]
-            run_cluster(body, env, [(env, block) for block in made])
+            clusters.append([(env, block) for block in made])
+        for some in [clusters] if side_by_side else [[c] for c in clusters]:
+            run_clusters(body, env, some)
 
     return run
 
@@ -63,7 +69,8 @@ def tiles(cx: Compiler, s: Tiles) -> Step:
 
     def points(env: Env) -> list[tuple[int, ...]]:
         found = _order(tuple(max(e(env), 0) for e in extents), env)
-        return found if env.block.count is None else found[env.block.index :: env.block.count]
+        apart = env.block.count is None or bool(s.next)
+        return found if apart else found[env.block.index :: env.block.count]
 
     def enter(env: Env, point: tuple[int, ...]) -> None:
         env.vars.update(zip(names, point, strict=True))
@@ -72,6 +79,13 @@ def tiles(cx: Compiler, s: Tiles) -> Step:
         return Step(_clusters(body, points, enter, cx.cluster))
     if whole:
         return Step(_blocks(body, points, enter))
+    if s.next:
+        return drawn_tiles(cx, s, body, points, enter)
+    return _loop(body, points, enter)
+
+
+def _loop(body: Step, points: Points, enter: Enter) -> Step:
+    """One tile after the other."""
     if body.blocking:
         return Step(_waiting(body, points, enter), blocking=True)
 

@@ -67,6 +67,7 @@ def alloc(cx: Compiler, s: Alloc) -> Callable[[Env], None]:
     joint = b.scope == "shared" and cx.role != ""
     copies = (cx.threads,) if private(cx, b) else ()
     traced = cx.threads > 0 and b.scope == "shared"
+    seen_by_peers = traced and bool(cx.cluster)
 
     def run(env: Env) -> None:
         box = (*copies, *shape(env))
@@ -75,7 +76,10 @@ def alloc(cx: Compiler, s: Alloc) -> Callable[[Env], None]:
             made.trace = Trace(b.name, box)
         if safe is not None:
             made.safe = safe(env)
-        if tile:
+        if s.kept:
+            made.array[...] = 0
+            made.defined = None
+        if tile or seen_by_peers:
             env.block.tiles[b.name] = made
         if other is not None:
             made.array, made.defined = env.bufs[other].array, env.bufs[other].defined

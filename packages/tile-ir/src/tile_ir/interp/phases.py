@@ -9,6 +9,7 @@ from tile_ir.diag import TileError
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from tile_ir.interp.engines import Operation
     from tile_ir.interp.machine import Block
 
 __all__ = ["Action", "Phases", "phases_of"]
@@ -43,30 +44,49 @@ class Phases:
     The phase of one ends with its last arrival and byte; then what was loaded onto it is there.
     """
 
-    def __init__(self, name: str, count: int, arrivals: int) -> None:
-        self.name, self.arrivals = name, arrivals
+    def __init__(self, name: str, wanted: list[int]) -> None:
+        count = len(wanted)
+        self.name, self.wanted = name, wanted
+        """The arrivals that end a phase of each."""
         self.arrived, self.bytes, self.done = [0] * count, [0] * count, [0] * count
-        self.under_way: list[list[Action]] = [[] for _ in range(count)]
+        self.under_way: list[list[Operation]] = [[] for _ in range(count)]
+        self.here: list[list[int]] = [[] for _ in range(count)]
+        """The block's own threads that have arrived in each phase that goes on."""
+        self.were: list[list[int]] = [[] for _ in range(count)]
+        """Those that arrived in the phases that ended last."""
 
-    def arrive(self, at: int) -> None:
-        """One arrival.
+    def arrive(self, at: int, threads: int = 1, thread: int | None = None) -> None:
+        """So many arrivals at once; `thread` is the block's own one that arrives.
 
         Raises:
-            TileError: E0515 when the phase has all its arrivals already.
+            TileError: E0515 when the phase has all its arrivals already, or has them before the
+                last of these.
         """
         self._check(at)
-        if self.arrived[at] == self.arrivals:
+        wanted, before = self.wanted[at], self.arrived[at]
+        if before + threads > wanted:
             why = f"one arrival too many at {self.name}[{at}]"
-            fix = f"let {self.arrivals} threads arrive in each phase, or declare more arrivals"
+            if threads > 1:
+                why = f"{threads} threads arrive at {self.name}[{at}], which waits for "
+                why += f"{wanted - before} more of {wanted}"
+            fix = f"let {wanted} threads arrive in each phase, or declare more arrivals"
             raise TileError("E0515", why, help=fix)
-        self.arrived[at] += 1
+        self.arrived[at] += threads
+        if thread is not None:
+            self.here[at].append(thread)
         self._end(at)
 
-    def expect(self, at: int, size: int) -> None:
-        """One arrival, and `size` more bytes before the phase ends."""
+    def expect(self, at: int, size: int, *, silent: bool = False) -> None:
+        """`size` more bytes before the phase ends, and one arrival unless `silent`."""
         self._check(at)
         self.bytes[at] += size
-        self.arrive(at)
+        if not silent:
+            self.arrive(at)
+
+    def attach(self, at: int, action: Operation) -> None:
+        """An operation that is over when the phase ends, which announces itself."""
+        self._check(at)
+        self.under_way[at].append(action)
 
     def load(self, at: int, size: int, action: Action) -> None:
         """A copy of so many bytes onto the barrier."""
@@ -81,11 +101,12 @@ class Phases:
         return self.done[at] % 2 != parity
 
     def _end(self, at: int) -> None:
-        if self.arrived[at] == self.arrivals and self.bytes[at] == 0:
+        if self.arrived[at] == self.wanted[at] and self.bytes[at] == 0:
             for action in self.under_way[at]:
                 action.finish()
             self.under_way[at] = []
             self.arrived[at] = 0
+            self.here[at], self.were[at] = [], self.here[at]
             self.done[at] += 1
 
     def _check(self, at: int) -> None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 
 from tile_ir.core import Stage
-from tile_ir.interp import atoms, compute, control, hardware, kernels, memory, parallel
+from tile_ir.interp import atoms, claims, compute, control, hardware, kernels, memory, parallel
 from tile_ir.interp import schedule as schedules
 from tile_ir.interp.bind import bind, written
 from tile_ir.interp.compiler import Compiler
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from tile_ir.interp.storage import Array
     from tile_ir.target import TargetSpec
 
-FAMILIES = (atoms, compute, control, hardware, kernels, memory, parallel, schedules)
+FAMILIES = (atoms, claims, compute, control, hardware, kernels, memory, parallel, schedules)
 """The modules whose import registers the rules of our ops."""
 
 _KEEP = 64

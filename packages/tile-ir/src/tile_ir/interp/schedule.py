@@ -10,16 +10,22 @@ from tile_ir.diag import TileError
 from tile_ir.interp.channels import open_ring, ring_at
 from tile_ir.interp.compiler import Step, Waiting, rule
 from tile_ir.interp.engines import Engines, Pending
-from tile_ir.interp.scheduler import Blocked, Thread, drive, enter, start
+from tile_ir.interp.phases import phases_of
+from tile_ir.interp.regions import writing
+from tile_ir.interp.scheduler import Blocked, Thread, drive, enter, start, together
 from tile_ir.interp.threads import check_together
 from tile_ir.opdef import Access
 from tile_ir.ops import (
+    BULK,
+    RUNS,
     Acquire,
     Channel,
     Commit,
+    Copy,
     Fence,
     Group,
     Issue,
+    Pin,
     Release,
     Role,
     Settle,
@@ -37,16 +43,17 @@ if TYPE_CHECKING:
 
 
 @rule(Role)
-def roles(cx: Compiler, group: list[Role]) -> Callable[[Env], None]:
-    """Neighbouring roles, all groups of each, side by side."""
-    compiled = []
+def roles(cx: Compiler, group: list[Role]) -> Step:
+    """Neighbouring roles, all groups of each, side by side; beside other blocks where these draw
+    their tiles."""
+    compiled, outer = [], cx.party
     for role in group:
-        cx.role = role.name
+        cx.role, cx.party = role.name, role.threads or outer
         with cx.fresh():
             compiled.append((role, cx.body(role.body)))
-        cx.role = ""
+        cx.role, cx.party = "", outer
 
-    def run(env: Env) -> None:
+    def begun(env: Env) -> list[Thread]:
         threads = []
         env.block.arrivals.clear()
         for role, body in compiled:
@@ -57,9 +64,11 @@ def roles(cx: Compiler, group: list[Role]) -> Callable[[Env], None]:
                     inner.vars[role.group.name] = g
                 threads.append(Thread((role.name, g), start(body, inner)))
         env.block.threads[""] = len(threads)
-        drive(threads, env.run)
+        return threads
 
-    return run
+    if cx.blocks_draw:
+        return Step(lambda env: together(begun(env), env.run), blocking=True)
+    return Step(lambda env: drive(begun(env), env.run))
 
 
 @rule(Channel)
@@ -143,15 +152,36 @@ def issue(cx: Compiler, s: Issue) -> Callable[[Env], None]:
     effects = tuple(all_effects(s.body))
     written = {e.buffer for e in effects if Access.WRITE in e.access or Access.UPDATE in e.access}
     sources = frozenset({e.buffer for e in effects} - written)
+    index = None if s.index is None else cx.expr(s.index)
+    blank = _blank(cx, s) if s.engine in (BULK, RUNS) else None
 
     def run(env: Env) -> None:
         op = Pending(body, env.snapshot(), sources)
+        if blank is not None and env.run.debug:
+            blank(env)
         if not env.run.late:
             op.finish()
-        if s.onto:
+        if index is not None:
+            phases_of(env.block, s.onto).attach(int(index(env)), op)
+        elif s.onto:
             ring_at(env, s.onto, "producer").attach(env, op)
         else:
             engines_of(env).issue(s.engine, op)
+
+    return run
+
+
+def _blank(cx: Compiler, s: Issue) -> Callable[[Env], None]:
+    """Nobody may look at what a copy under way will write."""
+    (copy,) = s.body
+    assert isinstance(copy, Copy)  # the verifier's rule for these engines
+    dst = writing(cx, copy.dst)
+
+    def run(env: Env) -> None:
+        array, _ = dst.memory(env)
+        index = dst.index(env, array.shape)
+        if index is not None and dst.slot is None:
+            dst.storage(env).poison(index)
 
     return run
 
@@ -199,6 +229,12 @@ def settle_count(cx: Compiler, s: SettleCount) -> Callable[[Env], None]:
         engines_of(env).settle_count(s.engine, s.pending, read=s.read)
 
     return run
+
+
+@rule(Pin)
+def pin(cx: Compiler, s: Pin) -> Callable[[Env], None]:
+    """Values here are computed where they are written."""
+    return lambda env: None
 
 
 @rule(Fence)

@@ -29,6 +29,8 @@ class Blocked:
     text: str
     span: Span | None
     ready: Callable[[], bool]
+    pauses: bool = False
+    """Whether other blocks may go first: nothing is waited for."""
 
 
 @dataclass(slots=True)
@@ -67,18 +69,24 @@ def drive(threads: list[Thread], session: Session) -> None:
             alive.remove(chosen)
 
 
-def together(threads: list[Thread]) -> Waiting:
-    """Run threads side by side within another one, which waits while they all do."""
-    alive = list(threads)
+def together(threads: list[Thread], session: Session | None = None) -> Waiting:
+    """Run threads side by side within another one, which waits while they all do; in the order
+    that a session asks for, if one is given."""
+    alive = threads[::-1] if session is not None and session.late else list(threads)
+    random = None if session is None else session.random
     while alive:
         ready = [t for t in alive if t.blocked is None or t.blocked.ready()]
         if not ready:
             yield _all_blocked(alive)
             continue
+        chosen = ready[0] if random is None else random.choice(ready)
         try:
-            ready[0].blocked = next(ready[0].steps)
+            blocked = chosen.blocked = next(chosen.steps)
         except StopIteration:
-            alive.remove(ready[0])
+            alive.remove(chosen)
+            continue
+        if blocked.pauses:
+            yield blocked
     return None
 
 
@@ -128,19 +136,26 @@ def run_alone(body: Step, env: Env, block: Block) -> None:
 
 def run_cluster(body: Step, env: Env, blocks: list[tuple[Env, Block]]) -> None:
     """Run a body as blocks side by side that see each other, each from its own environment."""
-    peers = [block for _, block in blocks]
-    threads = []
-    for rank, (outer, block) in enumerate(blocks):
-        block.rank, block.peers = rank, peers
-        inner = _begun(outer, block)
-        if body.blocking:
-            threads.append(Thread(("", rank), start(body, inner)))
-        else:
-            body.run(inner)
+    run_clusters(body, env, [blocks])
+
+
+def run_clusters(body: Step, env: Env, clusters: list[list[tuple[Env, Block]]]) -> None:
+    """Run a body as clusters side by side, of blocks that see each other."""
+    threads: list[Thread] = []
+    for blocks in clusters:
+        peers = [block for _, block in blocks]
+        for rank, (outer, block) in enumerate(blocks):
+            block.rank, block.peers = rank, peers
+            inner = _begun(outer, block)
+            if body.blocking:
+                threads.append(Thread(("", len(threads)), start(body, inner)))
+            else:
+                body.run(inner)
     drive(threads, env.run)
-    for block in peers:
-        for engines in block.engines:
-            engines.flush()
+    for blocks in clusters:
+        for _, block in blocks:
+            for engines in block.engines:
+                engines.flush()
 
 
 def _begun(env: Env, block: Block) -> Env:

@@ -136,6 +136,15 @@ class Trace:
         self.writer[index] = who
         self._check(self.writer, index, who, "writes", "wrote")
 
+    def hand_over(self, who: Array) -> None:
+        """Forget what these threads did: who touches an element next has waited for them. Several
+        readers of one element are not known by name; they are taken to be among several threads.
+        """
+        self.writer[np.isin(self.writer, who)] = -1
+        self.reader[np.isin(self.reader, who)] = -1
+        if len(who) > 1:
+            self.reader[self.reader == -2] = -1
+
     def _check(self, table: Array, index: tuple[Any, ...], who: Array, does: str, did: str) -> None:
         other = table[index]
         bad = (other != -1) & (other != who)
@@ -241,3 +250,13 @@ def agreed(env: Env, threads: int, value: Any, what: str) -> int:
         fix = "compute it from values that are the same in all threads that come here"
         raise TileError("E0512", f"threads disagree about the {what}", help=fix)
     return found.pop()
+
+
+def hand_over(env: Env, who: Sequence[int]) -> None:
+    """The threads that are here have waited for others, so they see what those did before."""
+    if not who or not env.run.debug:
+        return
+    threads = np.asarray(who, np.int32)
+    for storage in env.bufs.values():
+        if storage.trace is not None:
+            storage.trace.hand_over(threads)

@@ -1,5 +1,6 @@
 """Every op of the IR, one file per family. Importing this package registers them."""
 
+from tile_ir.ops.claims import Claim, Send
 from tile_ir.ops.compute import GEMM_POLICIES, REDUCE_KINDS, SCAN_KINDS, Gemm, Reduce, Scan
 from tile_ir.ops.control import (
     CLAIMS,
@@ -42,6 +43,9 @@ from tile_ir.ops.memory import (
     View,
 )
 from tile_ir.ops.schedule import (
+    BULK,
+    MATRIX,
+    RUNS,
     Acquire,
     Atom,
     Channel,
@@ -52,6 +56,7 @@ from tile_ir.ops.schedule import (
     Group,
     Issue,
     MatrixLoad,
+    Pin,
     Release,
     Role,
     Settle,
@@ -62,11 +67,14 @@ from tile_ir.ops.schedule import (
 
 __all__ = [
     "ATOMIC_KINDS",
+    "BULK",
     "CLAIMS",
     "GEMM_POLICIES",
     "LOOP_KINDS",
+    "MATRIX",
     "MEMORY_ORDERS",
     "REDUCE_KINDS",
+    "RUNS",
     "SCAN_KINDS",
     "Acquire",
     "Alloc",
@@ -84,6 +92,7 @@ __all__ = [
     "BoxStore",
     "Break",
     "Channel",
+    "Claim",
     "Commit",
     "CommitGroup",
     "Continue",
@@ -102,12 +111,14 @@ __all__ = [
     "MatrixLoad",
     "MatrixStore",
     "Parallel",
+    "Pin",
     "Print",
     "Reduce",
     "RegisterLimit",
     "Release",
     "Role",
     "Scan",
+    "Send",
     "Settle",
     "SettleCount",
     "Store",

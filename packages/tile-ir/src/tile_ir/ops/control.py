@@ -36,7 +36,8 @@ class Tiles(Stmt):
     `raster` and `panel` order them for cache reuse. With `claim = static` each block takes every
     n-th tile; with `deal = snake` every other round of n tiles is dealt backwards, the last full
     one among them, which evens out tiles that come heaviest first. `claim = dynamic` gives the next
-    tile to the block that is done first.
+    tile to the block that is done first; once planned, each role has a loop of its own and keeps
+    the number of its next tile in the scalar `next`, which it sets in every tile.
     Example: `tiles (bx, by) in (ceildiv(N, 256), ceildiv(M, 128)) { ... }`.
     """
 
@@ -46,6 +47,7 @@ class Tiles(Stmt):
     raster: str = attr("none")
     panel: int = attr(0)
     deal: str = attr("cyclic")
+    next: str = attr("")
     body: Body = region()
 
 

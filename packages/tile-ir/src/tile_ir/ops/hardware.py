@@ -2,7 +2,9 @@
 
 Lowering to threads turns roles, channels and issues into these; each is one or a few instructions
 of the machine, so that an emitter has no decisions left. A shared buffer that an engine or an
-asynchronous atom touches keeps its tile form, with the slots of a ring as its first axis.
+asynchronous atom touches keeps its tile form, with the slots of a ring as its first axis. Barriers,
+groups and register limits may be the user's own, at every stage: before there is a thread index
+each thread of the block, or of the role around it, does what they say.
 """
 
 from __future__ import annotations
@@ -13,14 +15,15 @@ from tile_ir.opdef import READ, WRITE, Stmt, attr, op, operand
 from tile_ir.ops.schedule import SIMT
 
 
-@op("barriers", syntax="barriers $name: [$count] arrivals $arrivals", stages=SIMT)
+@op("barriers", syntax="barriers $name: [$count] arrivals $arrivals")
 class Barriers(Stmt):
     """Declare `count` counted barriers from byte `offset` of the block's shared memory.
 
     The current phase of one ends when it has `arrivals` arrivals and all bytes announced for it
-    have come. `scope`: threads of the `block` arrive, or of every block of the `cluster`. One
-    thread initialises them here, before which nothing of the kernel may run but bindings and
-    declarations; others may use them after the next `sync` of their scope.
+    have come. `each`, where given, is the number of arrivals of every barrier by itself. `scope`:
+    threads of the `block` arrive, or of every block of the `cluster`. One thread initialises them
+    here, before which nothing of the kernel may run but bindings and declarations; others may use
+    them after the next `sync` of their scope.
 
     Example: `barriers full: [4] arrivals 1 offset = 196608`.
     """
@@ -28,30 +31,35 @@ class Barriers(Stmt):
     name: str = attr()
     count: int = attr()
     arrivals: int = attr()
+    each: tuple[int, ...] = attr(())
     offset: int = attr(0)
     scope: str = attr("block")
 
 
-@op("barrier_arrive", syntax="barrier_arrive $barrier[$index]", stages=SIMT)
+@op("barrier_arrive", syntax="barrier_arrive $barrier[$index]")
 class BarrierArrive(Stmt):
     """One arrival; what this thread did before is visible to who waits. With `peer`, at the same
-    barrier of the block of that rank in the cluster."""
+    barrier of the block of that rank in the cluster. Before there is a thread index, `one` has one
+    thread arrive for all that come here, once they are done with what stands before."""
 
     barrier: str = attr()
     index: Expr = operand(READ)
     peer: Expr | None = operand(READ, None)
+    one: bool = attr(False)
 
 
 @op("barrier_expect", syntax="barrier_expect $barrier[$index] bytes $bytes", stages=SIMT)
 class BarrierExpect(Stmt):
-    """One arrival, and the phase ends only when `bytes` more bytes have been copied onto it."""
+    """One arrival, and the phase ends only when `bytes` more bytes have been copied onto it. With
+    `silent` it is no arrival: that comes by itself."""
 
     barrier: str = attr()
     index: Expr = operand(READ)
     bytes: int = attr()
+    silent: bool = attr(False)
 
 
-@op("barrier_wait", syntax="barrier_wait $barrier[$index] phase $parity", stages=SIMT)
+@op("barrier_wait", syntax="barrier_wait $barrier[$index] phase $parity")
 class BarrierWait(Stmt):
     """Until the phase of that parity has ended. The first phase has parity 0; before it ends, a
     wait for parity 1 returns at once."""
@@ -98,7 +106,7 @@ class AsyncCopy(Stmt):
     where: Expr | None = operand(READ, None)
 
 
-@op("commit_group", syntax="commit_group $engine", stages=SIMT)
+@op("commit_group", syntax="commit_group $engine")
 class CommitGroup(Stmt):
     """Close the group of what the calling thread has started on an engine: a copy engine of the
     description, or `mma` for its asynchronous matrix instructions."""
@@ -106,7 +114,7 @@ class CommitGroup(Stmt):
     engine: str = attr()
 
 
-@op("register_limit", syntax="register_limit $count", stages=SIMT)
+@op("register_limit", syntax="register_limit $count")
 class RegisterLimit(Stmt):
     """From here on the threads of this role use at most `count` registers each; `grow` where that
     is more than before. All warps of a group come to it together."""

@@ -14,10 +14,12 @@ MEMORY_ORDERS = ("relaxed", "consume", "acquire", "release", "acq_rel", "seq_cst
 class Alloc(Stmt):
     """Bring a buffer into being, contents undefined; it lives to the end of the enclosing body.
 
-    Example: `alloc A_s: shared f16[128, 64]`.
+    A `kept` one is global memory that is made once, with zeros, for each stream of launches, and
+    keeps what launches leave in it. Example: `alloc A_s: shared f16[128, 64]`.
     """
 
     buffer: Buffer = binds()
+    kept: bool = attr(False)
 
 
 @op("view", syntax="view $buffer of $source")

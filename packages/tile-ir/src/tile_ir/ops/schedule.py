@@ -14,6 +14,12 @@ from tile_ir.core import Region, Stage
 from tile_ir.expr import Expr, Var
 from tile_ir.opdef import READ, WRITE, Body, Stmt, attr, binds, op, operand, region
 
+MATRIX = "mma"
+"""The engine of asynchronous matrix products."""
+
+BULK, RUNS = "bulk", "runs"
+"""Copy engines by what they do, before a target is known: boxes by one thread, runs by all."""
+
 LATE = frozenset({Stage.SCHEDULED, Stage.SIMT})
 SCHEDULED = frozenset({Stage.SCHEDULED})
 SIMT = frozenset({Stage.SIMT})
@@ -57,16 +63,22 @@ class Channel(Stmt):
     bytes: int = attr(0)
 
 
-@op("role", syntax="role $name $body", stages=SCHEDULED)
+@op("role", syntax="role $name $body")
 class Role(Stmt):
     """Warps with their own copy of the control flow; `groups` of them run it on slices of tile axis
     `axis`.
 
     `group` binds the group's index. `elect` lets one thread per warp run it. `registers` is the
     per-thread limit (0: none).
+
+    A kernel's own roles stand side by side in its tile loop and share out the block's threads in
+    their order, each taking `threads` of them.
+
+    Example: `role ws1 threads = 128 { barrier_wait full[0] phase 0 }`.
     """
 
     name: str = attr()
+    threads: int = attr(0)
     warps: int = attr(0)
     groups: int = attr(1)
     axis: str = attr("")
@@ -104,10 +116,14 @@ class Release(Stmt):
     channel: str = attr()
 
 
-@op("issue", syntax="issue $engine $body", stages=SCHEDULED)
+@op("issue", syntax="issue $engine $body")
 class Issue(Stmt):
     """Start the one statement in `body` on an engine; its effects last until settled, or until
     `onto` is committed.
+
+    With `index`, `onto` names counted barriers: the bytes are announced at that one, whose phase
+    then ends only when they have come. Until a target is known an engine is called by what it
+    does: `bulk` brings boxes for one thread, `runs` short runs for every thread.
 
     `multicast` > 1: as many blocks of the cluster issue the very same copy at the same point of
     their programs; each may bring one part of the box to all of them, so that a slot is free only
@@ -118,6 +134,7 @@ class Issue(Stmt):
 
     engine: str = attr()
     onto: str = attr("")
+    index: Expr | None = operand(READ, None)
     multicast: int = attr(1)
     body: Body = region()
 
@@ -144,7 +161,7 @@ class Settle(Stmt):
     read: bool = attr(False)
 
 
-@op("settle_count", syntax="settle_count $engine <= $pending", stages=LATE)
+@op("settle_count", syntax="settle_count $engine <= $pending")
 class SettleCount(Stmt):
     """Wait until at most `pending` groups of the engine are unfinished."""
 
@@ -153,7 +170,19 @@ class SettleCount(Stmt):
     read: bool = attr(False)
 
 
-@op("sync", syntax="sync $scope", stages=LATE)
+@op("pin", syntax="pin $value before $engine", stages=LATE)
+class Pin(Stmt):
+    """`value` is computed before the next wait for `engine`, even by a compiler that starts waits
+    early. It means nothing else: a target whose compiler keeps their order may leave it out.
+
+    Example: `pin total[:] before mma`.
+    """
+
+    value: Region = operand(READ)
+    engine: str = attr()
+
+
+@op("sync", syntax="sync $scope")
 class Sync(Stmt):
     """Barrier of the threads of a `group`, `role`, `block` or `cluster`; orders their accesses to
     memory.

@@ -82,6 +82,9 @@ class CopyEngine:
     """Swizzles it can apply on the way, in the layout grammar."""
     fill: bool = False
     """Elements outside the tensor arrive as zeros (loads) or are dropped (stores)."""
+    lane_linear: bool = False
+    """What one instruction of a group brings lands side by side in the order of its threads: where
+    it lands cannot be chosen for each thread."""
     multicast: bool = False
     reduce: tuple[str, ...] = ()
     """Combining stores it offers: add, min, max."""

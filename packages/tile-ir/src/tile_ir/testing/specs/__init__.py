@@ -1,7 +1,8 @@
-"""Two invented architectures, so that neutral passes are tested without any vendor's.
+"""Three invented architectures, so that neutral passes are tested without any vendor's.
 
 `async` has a copy engine that completes by barrier transactions and an asynchronous matrix engine;
-`sync` counts groups of copies and multiplies synchronously.
+`sync` counts groups of copies and multiplies synchronously; on `plain` nothing copies while threads
+compute.
 """
 
 from __future__ import annotations
@@ -20,8 +21,8 @@ def toy_folder() -> Path:
     return Path(__file__).parent
 
 
-def toy_spec(arch: Literal["async", "sync"]) -> TargetSpec:
-    """Return the description of one of the two."""
+def toy_spec(arch: Literal["async", "sync", "plain"]) -> TargetSpec:
+    """Return the description of one of them."""
     from tile_ir.target import load_spec
 
     return load_spec(toy_folder() / f"{arch}-toy.yaml")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from tile_ir.verify.rules import compute, control, hardware, memory, schedule
+from tile_ir.verify.rules import claims, compute, control, hardware, memory, schedule
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -18,6 +18,7 @@ RULES: dict[type[Stmt], Callable[[Any, Context], None]] = {
     **control.RULES,
     **schedule.RULES,
     **hardware.RULES,
+    **claims.RULES,
 }
 """Statement class -> rule(statement, context). Operands and bodies are judged by the walk."""
 

@@ -9,6 +9,7 @@ from tile_ir.expr import Const
 from tile_ir.opdef import opdef
 from tile_ir.ops.control import CLAIMS, DEALS, LOOP_KINDS
 from tile_ir.rewrite import walk
+from tile_ir.types import i32
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -60,6 +61,11 @@ def _tiles(s: ops.Tiles, cx: Context) -> None:
     _box(s.vars, s.extents, cx)
     cx.choice(s.claim, CLAIMS, "the claim")
     cx.choice(s.deal, DEALS, "the deal")
+    found = cx.buffer(s.next) if s.next else None
+    if s.next and s.claim != "dynamic":
+        cx.report("E0437", f"tiles claimed {s.claim} have their next one in {s.next}")
+    if found is not None and (found.scope != "var" or found.dtype is not i32):
+        cx.report("E0437", f"{s.next}, the number of the next tile, is no i32 scalar of its thread")
 
 
 def _parallel(s: ops.Parallel, cx: Context) -> None:

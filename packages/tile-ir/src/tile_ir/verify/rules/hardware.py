@@ -27,13 +27,16 @@ def _barriers(s: ops.Barriers, cx: Context) -> None:
         cx.report("E0401", f"{s.name} is declared twice")
     if s.count < 1 or s.arrivals < 1:
         cx.report("E0467", f"{s.name} is {s.count} barriers of {s.arrivals} arrivals")
+    if s.each and (len(s.each) != s.count or min(s.each) < 1):
+        cx.report("E0467", f"the {s.count} barriers {s.name} have the arrivals {s.each}")
     if s.offset < 0 or s.offset % BARRIER_BYTES:
         cx.report("E0467", f"barriers {s.name} at byte {s.offset}, no multiple of {BARRIER_BYTES}")
     cx.choice(s.scope, BARRIER_SCOPES, "the scope of the barriers")
     cx.barriers[s.name] = s
 
 
-def _barrier(name: str, index: Expr, cx: Context) -> None:
+def check_barrier(name: str, index: Expr, cx: Context) -> None:
+    """Judge the barrier that a statement names by its array and index."""
     found = cx.barriers.get(name)
     if found is None:
         cx.report("E0402", f"there are no barriers {name} here")
@@ -44,26 +47,26 @@ def _barrier(name: str, index: Expr, cx: Context) -> None:
 
 
 def _arrive(s: ops.BarrierArrive, cx: Context) -> None:
-    _barrier(s.barrier, s.index, cx)
+    check_barrier(s.barrier, s.index, cx)
     found = cx.barriers.get(s.barrier)
     if s.peer is not None and found is not None and found.scope != "cluster":
         cx.report("E0467", f"blocks of the cluster do not arrive at {s.barrier}, of one block")
 
 
 def _expect(s: ops.BarrierExpect, cx: Context) -> None:
-    _barrier(s.barrier, s.index, cx)
+    check_barrier(s.barrier, s.index, cx)
     if s.bytes < 1:
         cx.report("E0467", f"{s.bytes} bytes are expected at {s.barrier}")
 
 
 def _wait(s: ops.BarrierWait, cx: Context) -> None:
-    _barrier(s.barrier, s.index, cx)
+    check_barrier(s.barrier, s.index, cx)
     if not s.parity.dtype.is_int:
         cx.report("E0408", f"a parity is {s.parity.dtype}, not an integer")
 
 
 def _box_load(s: ops.BoxLoad, cx: Context) -> None:
-    _barrier(s.barrier, s.index, cx)
+    check_barrier(s.barrier, s.index, cx)
     _move(s.src, "global", s.dst, "shared", cx)
 
 

@@ -24,6 +24,10 @@ _BITS = ("and", "or", "xor")
 def _alloc(s: ops.Alloc, cx: Context) -> None:
     if not cx.place.kernel and s.buffer.scope != "global":
         cx.report("E0413", f"{s.buffer.name} is in {s.buffer.scope} memory, outside a kernel")
+    if s.kept and (cx.place.kernel or s.buffer.scope != "global"):
+        cx.report(
+            "E0413", f"{s.buffer.name} cannot be kept: only global memory outside a kernel is"
+        )
 
 
 def _view(s: ops.View, cx: Context) -> None:

@@ -5,7 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from tile_ir import ops
+from tile_ir.core import Stage
 from tile_ir.opdef import opdef
+from tile_ir.verify.rules.hardware import check_barrier
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -50,7 +52,14 @@ def _end(end: End, cx: Context) -> None:
 def _role(s: ops.Role, cx: Context) -> None:
     if cx.place.role:
         cx.report("E0413", f"role {s.name} stands inside role {cx.place.role}")
-    if s.warps < 0 or s.groups < 1 or s.elect < 0 or s.registers < 0:
+    if cx.stage is Stage.TILE and (cx.place.loop or cx.place.parallel or not cx.place.tiles):
+        cx.report(
+            "E0413",
+            f"role {s.name} stands not directly in a tile loop",
+            "each role has control flow of its own",
+            fix="put the loop into the role",
+        )
+    if s.warps < 0 or s.groups < 1 or s.elect < 0 or s.registers < 0 or s.threads < 0:
         cx.report("E0436", f"role {s.name} has warps {s.warps}, groups {s.groups}, elect {s.elect}")
 
 
@@ -58,7 +67,11 @@ def _issue(s: ops.Issue, cx: Context) -> None:
     if len(s.body) != 1 or not isinstance(s.body[0], _ASYNCHRONOUS):
         what = ", ".join(opdef(i).name for i in s.body) or "nothing"
         cx.report("E0465", f"{s.engine} is issued {what}, not one operation on tiles")
-    if s.onto and s.onto not in cx.channels:
+    elif s.engine in (ops.BULK, ops.RUNS) and not isinstance(s.body[0], ops.Copy):
+        cx.report("E0465", f"{s.engine} brings copies, not a {opdef(s.body[0]).name}")
+    if s.index is not None:
+        check_barrier(s.onto, s.index, cx)
+    elif s.onto and s.onto not in cx.channels:
         cx.report("E0402", f"there is no channel {s.onto} here")
 
 
@@ -76,6 +89,14 @@ def _settle_count(s: ops.SettleCount, cx: Context) -> None:
         cx.report("E0465", f"at most {s.pending} groups of {s.engine} may be pending")
 
 
+def _pin(s: ops.Pin, cx: Context) -> None:
+    buffer = cx.buffer(s.value.buffer)
+    if buffer is not None and buffer.scope not in ("fragment", "local"):
+        cx.report(
+            "E0465", f"{buffer.name} is in {buffer.scope} memory, and only registers are pinned"
+        )
+
+
 def _sync(s: ops.Sync, cx: Context) -> None:
     cx.choice(s.scope, SYNC_SCOPES, "the scope of the barrier")
     if s.id < 0 or s.threads < 0:
@@ -88,5 +109,6 @@ RULES: dict[type[Stmt], Callable[[Any, Context], None]] = {
     ops.Issue: _issue,
     ops.Settle: _settle,
     ops.SettleCount: _settle_count,
+    ops.Pin: _pin,
     ops.Sync: _sync,
 }
