@@ -253,6 +253,9 @@ class Programs:
     def tile(self, name: str, *, stages: int = 3, n: int = 64) -> Function:
         return parse_function(self.source(name, stages=stages, n=n))
 
+    def parsed(self, text: str) -> Function:
+        return parse_function(text)
+
     def planned(self, fn: Function, arch: str, pins: Mapping[str, object] | None = None) -> Made:
         cx = PassContext(target=toy_spec(arch), pins=pins or {})  # type: ignore[arg-type]  # a name of the two
         legal = default_pipeline().names

@@ -14,18 +14,20 @@ from tile_passes.registry import BUILTIN, builtin
 
 _EXAMPLE = re.compile(
     r"^(?:    pipeline: (?P<pipeline>.*)\n)?(?:    pins: (?P<pins>.*)\n)?"
+    r"(?:    target: (?P<target>.*)\n)?"
     r"    before:\n(?P<before>(?:        .*\n|\s*\n)+)"
     r"    after:\n(?P<after>(?:        .*\n|\s*\n)+)",
     re.MULTILINE,
 )
 
 
-def examples(name: str) -> list[tuple[str, str, str, str]]:
+def examples(name: str) -> list[tuple[str, str, str, str, str]]:
     doc = builtin(name).doc
     return [
         (
             m["pipeline"] or name,
             m["pins"] or "{}",
+            m["target"] or "async",
             textwrap.dedent(m["before"]).strip() + "\n",
             textwrap.dedent(m["after"]).strip(),
         )
@@ -40,9 +42,9 @@ REWRITES = [name for name in BUILTIN if builtin(name).rewrite is not None]
 def test_the_example_of_the_docstring_holds(name: str) -> None:
     found = examples(name)
     assert found, f"pass {name} has no before/after example"
-    for pipeline, pins, before, after in found:
+    for pipeline, pins, arch, before, after in found:
         header = "" if before.startswith("tile.ir") else "tile.ir 1.0 tile\n"
-        target = str(toy_folder() / "async-toy.yaml")
+        target = str(toy_folder() / f"{arch}-toy.yaml")
         got = optimize(header + before, pipeline, target, pins=json.loads(pins))
         assert got.split("\n", 1)[1].strip() == after
 

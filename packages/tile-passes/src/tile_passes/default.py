@@ -9,7 +9,8 @@ from tile_passes.pipeline import Pipeline, Step
 from tile_passes.registry import builtin
 
 LEGALIZE = (
-    "bounds",  # first: all later passes may take an access without `clip` to be in bounds
+    "manual-means",  # first: what the target cannot do is refused before anything else looks at it
+    "bounds",  # before the rest: all later passes may take an access without `clip` to be in bounds
     "mask-init",  # before init-gemm, which then finds the product's fill gone
     "init-gemm",
     "reciprocal",
@@ -22,6 +23,8 @@ LEGALIZE_DEVICE = (
     "skip-rescale",
     "init-gemm",  # again: nothing may stand before the product in a first trip now
     "skip-masks",  # after simplify: a mask that the facts decide is gone
+    "plan-copies",  # these two last: what is decided later speaks of the statements there are then
+    "unroll-copies",
 )
 """What a target with thread blocks adds to the legalize phase."""
 
@@ -52,6 +55,7 @@ EXPAND = (
     "form-clusters",
     "interleave-stores",
     "cross-tiles",
+    "draw-tiles",  # after what moves parts of a tile into another one
     "simplify",
     "insert-conversions",
     "allocate-shared",

@@ -12,12 +12,15 @@ from tile_passes.base import PHASES, Pass
 from tile_passes.pipeline import Pipeline, Step
 
 BUILTIN: dict[str, str] = {
+    "manual-means": "tile_passes.legalize.manual_means:PASS",
     "bounds": "tile_passes.legalize.bounds:PASS",
     "init-gemm": "tile_passes.legalize.init_gemm:PASS",
     "mask-init": "tile_passes.legalize.mask_init:PASS",
     "reciprocal": "tile_passes.legalize.reciprocal:PASS",
     "skip-rescale": "tile_passes.legalize.skip_rescale:PASS",
     "skip-masks": "tile_passes.legalize.skip_masks:PASS",
+    "plan-copies": "tile_passes.plan.plan_copies:PASS",
+    "unroll-copies": "tile_passes.plan.unroll_copies:PASS",
     "simplify": "tile_passes.legalize.simplify:PASS",
     "dead-buffers": "tile_passes.cleanup.dead_buffers:PASS",
     "plan-tiles": "tile_passes.plan.plan_tiles:PASS",
@@ -40,6 +43,7 @@ BUILTIN: dict[str, str] = {
     "expand-tiles": "tile_passes.expand.expand_tiles:PASS",
     "form-clusters": "tile_passes.expand.form_clusters:PASS",
     "interleave-stores": "tile_passes.expand.interleave_stores:PASS",
+    "draw-tiles": "tile_passes.expand.draw_tiles:PASS",
     "cross-tiles": "tile_passes.expand.cross_tiles:PASS",
     "insert-conversions": "tile_passes.expand.insert_conversions:PASS",
     "allocate-shared": "tile_passes.expand.allocate_shared:PASS",

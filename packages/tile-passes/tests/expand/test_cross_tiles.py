@@ -44,6 +44,7 @@ func @f(Q: global f16[@R, 64], K: global f16[@K, 64], V: global f16[@K, 64], O: 
 """  # noqa: E501 -- a signature is one line
 
 STATIC = {"f.tiles.claim": "static"}
+CLAIMS = ("static", "dynamic")
 
 
 def chained(tiles: int, steps: int, threads: int = 128) -> Any:
@@ -63,9 +64,11 @@ def compute(state: Any) -> Role:
     return next(s for s in walk(state.function.body) if isinstance(s, Role) and not s.elect)
 
 
+@pytest.mark.parametrize("claim", CLAIMS)
 @pytest.mark.parametrize("home", ["register", "shared"])
-def test_the_first_product_is_under_way_while_a_result_leaves(home: str) -> None:
-    state = made(chained(200, 4), tiles__cross=True, **{"gemm:x__a_home": home})
+def test_the_first_product_is_under_way_while_a_result_leaves(home: str, claim: str) -> None:
+    pins = {"gemm:x__a_home": home, "tiles__claim": claim}
+    state = made(chained(200, 4), tiles__cross=True, **pins)
     role = compute(state)
     (tiles,) = (s for s in role.body if isinstance(s, Tiles))
     assert sum(isinstance(s, Issue) for s in role.body) == 1
@@ -75,16 +78,18 @@ def test_the_first_product_is_under_way_while_a_result_leaves(home: str) -> None
     assert verdict.kind == "proved", verdict.reason
 
 
+@pytest.mark.parametrize("claim", CLAIMS)
 @pytest.mark.parametrize("home", ["register", "shared"])
 @pytest.mark.parametrize(("tiles", "steps"), [(1, 2), (2, 1), (3, 3), (5, 2)])
-def test_results_stay(home: str, tiles: int, steps: int) -> None:
+def test_results_stay(home: str, tiles: int, steps: int, claim: str) -> None:
     fn = chained(tiles, steps)
     rng = np.random.default_rng(tiles)
     shapes = {"Q": tiles * 64, "K": steps * 64, "V": steps * 64}
     args = {n: rng.integers(-2, 3, (rows, 64)).astype(np.float16) for n, rows in shapes.items()}
     args["O"] = np.zeros((tiles * 64, 64), np.float16)
     want = run(fn, args)["O"]
-    state = made(fn, tiles__cross=True, **{"gemm:x__a_home": home})
+    pins = {"gemm:x__a_home": home, "tiles__claim": claim}
+    state = made(fn, tiles__cross=True, **pins)
     for workers in (1, 2):
         for schedule in ("late", "issue"):
             got = run(state.function, args, schedule=schedule, workers=workers)["O"]  # type: ignore[arg-type]  # one of the two

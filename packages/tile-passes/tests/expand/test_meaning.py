@@ -17,7 +17,7 @@ from tile_passes.plan.text import parse_plan, print_plan
 CHUNK = 12
 
 
-@pytest.mark.parametrize("arch", ["async", "sync"])
+@pytest.mark.parametrize("arch", ["async", "sync", "plain"])
 @pytest.mark.parametrize("chunk", range(5))
 def test_random_programs(chunk: int, arch: str) -> None:
     cx = PassContext(target=toy_spec(arch))  # type: ignore[arg-type]  # one of the two

@@ -7,9 +7,11 @@ from typing import Any
 import pytest
 
 from tile_ir.layout import FragmentLayout, parse_layout, same_function
+from tile_ir.rewrite import declared
 from tile_ir.testing.specs import toy_spec
+from tile_ir.text import parse_function
 from tile_passes.plan.atoms import tiling
-from tile_passes.plan.relations import Relation
+from tile_passes.plan.relations import Relation, relations
 
 
 def layouts(programs: Any, name: str, arch: str) -> dict[str, str]:
@@ -85,3 +87,19 @@ def test_a_relation_and_its_reverse() -> None:
     assert back is not None
     assert same_function(back.wanted(turned), layout)
     assert Relation("x", "m", (0,), 2).reversed() is None
+
+
+@pytest.mark.parametrize(("shape", "axes"), [("4", [(0,)]), ("4, 1", []), ("1", [])])
+def test_a_reduced_axis_that_stays_lies_like_none_of_the_source(
+    shape: str, axes: list[tuple[int, ...]]
+) -> None:
+    of, at = ("4, 8", "x[:, :]") if shape != "1" else ("8", "x[:]")
+    to = ", ".join(":" for _ in shape.split(","))
+    fn = parse_function(
+        f"func @f() {{ kernel @f threads = (32) {{ alloc x: fragment f32[{of}]\n"
+        f"alloc r: fragment f32[{shape}]\n"
+        f"reduce sum {at} -> r[{to}] dim = {0 if shape == '1' else 1} }} }}"
+    )
+    (kernel,) = fn.body
+    found = relations(kernel.body[-1], declared(fn))
+    assert [r.axes for r in found if r.source == "x"] == axes

@@ -2,12 +2,21 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import permutations
 
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tile_passes.plan.schedule import Node, Problem, broken, candidates, least_stages, list_order
+from tile_passes.plan.schedule import (
+    Node,
+    Problem,
+    broken,
+    candidates,
+    late_settles,
+    least_stages,
+    list_order,
+)
 
 
 def problem(deps: tuple[tuple[int, int, int], ...], *nodes: tuple[float, bool]) -> Problem:
@@ -78,3 +87,34 @@ def test_an_order_is_found_whenever_there_is_one(deps: tuple[tuple[int, int, int
     stage = (0,) * 5
     exists = any(broken(made, stage, p) is None for p in permutations(range(5)))
     assert (list_order(made, stage) is not None) == exists
+
+
+STATE = problem(
+    ((0, 1, 0), (1, 2, 0), (2, 0, 1), (3, 4, 0), (4, 3, 1), (2, 2, 1)),
+    (10, False),
+    (20, False),
+    (256, True),
+    (256, True),
+    (40, False),
+)
+"""A state is packed, put away, and added to by a product; beside it a product of its own."""
+
+
+def test_a_product_that_crosses_the_edge_settles_before_a_newer_one_is_started() -> None:
+    free = candidates(STATE)[0]
+    assert (0, 3) in late_settles(STATE, free.order)
+    strict = replace(STATE, settled_edge=True)
+    for schedule in candidates(strict):
+        assert late_settles(strict, schedule.order) == frozenset()
+        assert broken(strict, schedule.stage, schedule.order) is None
+
+
+@given(edges, st.lists(st.booleans(), min_size=5, max_size=5))
+def test_a_strict_edge_leaves_a_schedule(
+    deps: tuple[tuple[int, int, int], ...], engines: list[bool]
+) -> None:
+    made = problem(deps, *((float(10 + i), e) for i, e in enumerate(engines)))
+    found = candidates(replace(made, settled_edge=True))
+    assert found
+    for schedule in found:
+        assert broken(made, schedule.stage, schedule.order) is None

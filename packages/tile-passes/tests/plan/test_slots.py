@@ -44,3 +44,37 @@ def engine_for(rows: int, width: int) -> Any:
 )
 def test_slots_of_boxes_begin_at_whole_lines(rows: int, width: int, boxes: bool) -> None:
     assert (engine_for(rows, width) != THREADS) is boxes
+
+
+TWO_KERNELS = (
+    """func @twice(A: global f16[64, 4096], B: global f16[64, 4096],
+  C: global f16[64, 4096]) {
+"""
+    + "".join(
+        f"""  kernel @{name} threads = (128) {{
+    tiles (bx) in (64) {{
+      alloc {name}_s: shared f16[64, 512]
+      for {name}_k in (0, 8, 1) pipelined num_stages = 2 {{
+        copy {source}[0 : +64, {name}_k * 512 : +512] -> {name}_s[:, :]
+        parallel (i, j) in (64, 512) {{ store C[i, {name}_k * 512 + j] = {name}_s[i, j] }}
+      }}
+    }}
+  }}
+"""
+        for name, source in (("first", "A"), ("second", "B"))
+    )
+    + "}\n"
+)
+"""Two kernels that each take 128 KB, which is more than half of what a block has."""
+
+
+@pytest.mark.parametrize("arch", ["async", "sync"])
+def test_kernels_of_one_function_do_not_share_the_memory_of_a_block(arch: str) -> None:
+    room = toy_spec(arch).capacity("shared")
+    cx = PassContext(target=toy_spec(arch))
+    fn = parse_function(TWO_KERNELS)
+    plan = run_pipeline(device_pipeline(), State(function=fn), cx).state.plan
+    for name in ("first", "second"):
+        assert plan.value(f"{name}.{name}_k.depth", 0) == 2
+        assert 2 * 64 * 512 * 2 <= plan.value(f"{name}.shared_bytes", 0) <= room
+    assert room < 4 * 64 * 512 * 2

@@ -189,3 +189,28 @@ def test_trips_that_vary_are_bounded() -> None:
     assert found.kind == "bounded"
     assert "varies with i" in found.reason
     assert print_function(parse_function(VARYING)).count("acquire t") == 1
+
+
+WINDOW = """func @window(K: global f16[70, 64], C: global f32[128, 64]) {
+  kernel @window threads = (128) {
+    tiles (bx) in (2) {
+      alloc K_s: shared f16[64, 64]
+      alloc out: fragment f32[64, 64]
+      fill out[:, :], 0.0
+      for k in (bx, ceildiv(min(70, bx * 64 + 64), 64), 1) pipelined num_stages = 2 {
+        copy K[k * 64 : +64, 0 : +64] -> K_s[:, :] clip
+        parallel (i, j) in (64, 64) { store out[i, j] = out[i, j] + f32(K_s[i, j]) }
+      }
+      copy out[:, :] -> C[bx * 64 : +64, 0 : +64]
+    }
+  }
+}
+"""
+
+
+@pytest.mark.parametrize("arch", ARCHS)
+def test_a_loop_that_always_has_a_trip_is_not_run_without_one(programs: Any, arch: str) -> None:
+    """Its first copy is started without a guard: start and end of the loop are not independent."""
+    (found,) = verdicts(programs.planned(parse_function(WINDOW), arch).after)
+    assert found.kind in ("proved", "bounded"), found.reason
+    assert found.runs > 0

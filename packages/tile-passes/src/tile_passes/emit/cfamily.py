@@ -19,6 +19,7 @@ from tile_ir.ops import (
     For,
     If,
     Let,
+    Pin,
     Store,
     While,
 )
@@ -172,6 +173,10 @@ def _print_continue(p: StmtPrinter, _s: Stmt) -> None:
     p.out.line("continue;")
 
 
+def _print_nothing(p: StmtPrinter, s: Stmt) -> None:
+    """What only a compiler that moves waits needs to be told."""
+
+
 RULES: dict[type[Stmt], Rule] = {
     Alloc: print_alloc,
     Break: _print_break,
@@ -179,6 +184,7 @@ RULES: dict[type[Stmt], Rule] = {
     For: print_for,
     If: print_if,
     Let: print_let,
+    Pin: _print_nothing,
     Store: print_store,
     While: print_while,
 }

@@ -90,3 +90,5 @@ class Dialect:
     """Wide enough for any element offset."""
     qualifiers: Mapping[str, str] = field(default_factory=dict)
     """Scope of an allocation -> the words in front of its declaration."""
+    spaces: Mapping[str, str] = field(default_factory=dict)
+    """Scope of memory -> the words in front of the type that a pointer into it points to."""

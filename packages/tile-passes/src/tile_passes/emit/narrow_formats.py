@@ -12,9 +12,10 @@ NEVER = 1 << 30
 """Beyond every code of at most 16 bits: a comparison with it never holds."""
 
 
-def format_blocks(by_hand: frozenset[str]) -> dict[str, str]:
+def format_blocks(by_hand: frozenset[str], member: str = "static constexpr") -> dict[str, str]:
     """Name of a definition -> its text, for every narrow format; those named `by_hand` have
-    conversions in the target's own prelude.
+    conversions in the target's own prelude. `member` are the words in front of a constant of a
+    structure.
 
     The text uses of that prelude `TILE_FN`, `tile_encode`, `tile_decode` and `tile_to_odd`.
     """
@@ -23,7 +24,7 @@ def format_blocks(by_hand: frozenset[str]) -> dict[str, str]:
         if not kind.is_float or kind.bits > f16.bits or kind is tf32:
             continue
         if not FORMAT_FACTS[kind].rounds_up:
-            found[f"tile_format_{kind.name}"] = _structure(kind)
+            found[f"tile_format_{kind.name}"] = _structure(kind, member)
         if kind.name not in by_hand:
             found |= _conversions(kind.name)
         if kind.name not in ("f16", "bf16"):
@@ -47,11 +48,11 @@ def _conversions(name: str) -> dict[str, str]:
     }
 
 
-def _structure(kind: DType) -> str:
-    lines = [f"  static constexpr int {name} = {value};" for name, value in _numbers(kind).items()]
+def _structure(kind: DType, member: str) -> str:
+    lines = [f"  {member} int {name} = {value};" for name, value in _numbers(kind).items()]
     recipe = FORMAT_FACTS[kind].f32
     assert recipe is not None
-    scale = f"  static constexpr float decode_scale = 0x1p{recipe.rebias}f;"
+    scale = f"  {member} float decode_scale = 0x1p{recipe.rebias}f;"
     return "\n".join([f"struct tile_format_{kind.name} {{", *lines, scale, "};"])
 
 

@@ -171,6 +171,7 @@ from typing import TYPE_CHECKING
 from tile_ir import build as b
 from tile_ir.expr import free_vars
 from tile_ir.ops import (
+    MATRIX,
     Acquire,
     Alloc,
     Assume,
@@ -200,8 +201,7 @@ from tile_ir.rewrite import (
 )
 from tile_passes.analysis.dependence import touches
 from tile_passes.base import Pass
-from tile_passes.expand.expand_pipeline import MATRIX
-from tile_passes.plan.plan_tiles import STATIC
+from tile_passes.plan.plan_tiles import IN_A_LOOP
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -417,7 +417,7 @@ def _crossed(kernel: Kernel) -> Kernel:
     found: dict[str, tuple[Role, Tiles]] = {}
     for role in kernel.body:
         if isinstance(role, Role):
-            loops = [s for s in role.body if isinstance(s, Tiles) and s.claim == STATIC]
+            loops = [s for s in role.body if isinstance(s, Tiles) and s.claim in IN_A_LOOP]
             if len(loops) == 1:
                 found["producer" if role.elect else "compute"] = (role, loops[0])
     if len(found) < 2:

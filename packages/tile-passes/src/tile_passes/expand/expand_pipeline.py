@@ -44,10 +44,12 @@ from __future__ import annotations
 import dataclasses
 from typing import TYPE_CHECKING
 
+from tile_ir import build as b
 from tile_ir.core import Function, Stage
 from tile_ir.expr import Slot
 from tile_ir.opdef import bodies, opdef
 from tile_ir.ops import (
+    MATRIX,
     Acquire,
     Alloc,
     Channel,
@@ -58,7 +60,9 @@ from tile_ir.ops import (
     Issue,
     Kernel,
     Parallel,
+    Pin,
     Release,
+    Role,
     Tiles,
     Wait,
 )
@@ -67,12 +71,14 @@ from tile_passes.analysis.dependence import touches
 from tile_passes.base import Pass
 from tile_passes.expand.instances import Carried, Expansion, Item
 from tile_passes.expand.slots import with_slots
+from tile_passes.expand.split_copies import fetch, filling, held_tiles, with_deposits
 from tile_passes.expand.stores import last_settles, stage_of, store, store_channel
 from tile_passes.plan.channels import Ring, rings
 from tile_passes.plan.keys import loop_key
 from tile_passes.plan.outlets import outlets
 from tile_passes.plan.plan_pipeline import is_asynchronous
-from tile_passes.plan.plan_roles import ROLES_APART, ROLES_ONE
+from tile_passes.plan.plan_roles import ROLES_APART, ROLES_ONE, STAGED
+from tile_passes.plan.settle_pins import pinned_registers
 from tile_passes.plan.survey import free_scalars, survey, threads_of
 
 if TYPE_CHECKING:
@@ -83,9 +89,6 @@ if TYPE_CHECKING:
     from tile_passes.plan.keys import Path
     from tile_passes.plan.model import Plan
 
-MATRIX = "mma"
-"""The stream of asynchronous matrix products."""
-
 
 class _Kernel:
     """Expands the tile body of one kernel."""
@@ -93,14 +96,17 @@ class _Kernel:
     def __init__(
         self, kernel: Kernel, body: Body, buffers: dict[str, Buffer], cx: PassContext, plan: Plan
     ) -> None:
-        self.kernel, self.cx, self.plan = kernel, cx, plan
+        self.kernel, self.cx, self.plan, self.buffers = kernel, cx, plan, buffers
         self.found = survey(body, buffers, cx.target)
         self.rings = rings(self.found, kernel.name, plan)
         self.apart = plan.value(f"{kernel.name}.roles", ROLES_ONE) == ROLES_APART
         self.depths = {r.name: self._depth(r) for r in self.rings}
         self.carrier = {n: r for r in self.rings for n in r.buffers}
         self.outlets = outlets(self.found, kernel.name, plan)
+        self.held = held_tiles(self.rings, kernel.name, plan, buffers)
         self.allocs: dict[str, Alloc] = {}
+        self.role = ""
+        """The role of the kernel's own whose body is expanded."""
 
     def _depth(self, ring: Ring) -> int:
         value = self.plan.value(f"{self.kernel.name}.channel[{ring.name}]", (ring.engine, 1))
@@ -115,6 +121,7 @@ class _Kernel:
         out = [store_channel(o, warps) for o in self.outlets]
         stages = [stage_of(o) for o in self.outlets if o.staged]
         left = last_settles(self.outlets)
+        allocs += self.held
         return (*allocs, *stages, *map(self._channel, self.rings), *out, *made, *left)
 
     def _slotted(self, alloc: Alloc) -> Alloc:
@@ -125,14 +132,15 @@ class _Kernel:
         return replace(alloc, buffer=dataclasses.replace(alloc.buffer, slots=slots))
 
     def _channel(self, ring: Ring) -> Channel:
-        engine = self.cx.target.copy[ring.engine]
+        engine = self.cx.target.copy.get(ring.engine)
+        user = End("role", "compute", self._warps())
         return Channel(
             name=ring.name,
             depth=self.depths[ring.name],
             carries=ring.buffers,
-            producer=End("engine", ring.engine),
-            consumer=End("role", "compute", self._warps()),
-            bytes=ring.bytes if engine.completion == "barrier" else 0,
+            producer=user if engine is None else End("engine", ring.engine),
+            consumer=user,
+            bytes=ring.bytes if engine is not None and engine.completion == "barrier" else 0,
             span=ring.fills[0].stmt.span,
         )
 
@@ -165,6 +173,8 @@ class _Kernel:
 
     def fill(self, ring: Ring) -> Body:
         """One filling of a channel."""
+        if ring.engine == STAGED:
+            return filling(ring, tuple(f.stmt for f in ring.fills))
         slots = {n: Slot(ring.name) for n in ring.buffers}
         issues = (
             Issue(
@@ -185,8 +195,14 @@ class _Kernel:
     def stmt(self, stmt: Stmt, path: Path) -> Body:
         """A statement with its bodies expanded; declarations move to the front of the tile."""
         if isinstance(stmt, Alloc):
+            if self.role and stmt.buffer.scope != "shared":
+                return (stmt,)
             self.allocs.setdefault(stmt.buffer.name, stmt)
             return ()
+        if isinstance(stmt, Role):
+            return (self.manual_role(stmt, path),)
+        if isinstance(stmt, Issue) and isinstance(stmt.body[0], Gemm):  # the kernel's own
+            return self.stmt(stmt.body[0], (*path, 0, 0))
         if isinstance(stmt, Gemm) and self.asynchronous(path):
             return (Issue(engine=MATRIX, body=(stmt,), span=stmt.span),)
         if isinstance(stmt, For) and self.order(path) is not None:
@@ -196,6 +212,13 @@ class _Kernel:
         fields = [f.name for f in opdef(stmt).of_kind("region")]
         made = {n: self.body(getattr(stmt, n), (*path, k)) for k, n in enumerate(fields)}
         return (replace(stmt, **made),)
+
+    def manual_role(self, stmt: Role, path: Path) -> Role:
+        """A role of the kernel's own, whose registers are declared in it."""
+        self.role = stmt.name
+        body = self.body(stmt.body, (*path, 0))
+        self.role = ""
+        return replace(stmt, warps=stmt.threads // self.cx.target.warp_width, body=body)
 
     def asynchronous(self, path: Path) -> bool:
         """Whether the product there is issued."""
@@ -218,6 +241,8 @@ class _Kernel:
         place = {self.found.names.child(inside, i): i for i in range(len(loop.body))}
         mine = [r for r in self.rings if r.body == inside]
         scalars = free_scalars(loop.body, self.found.stable)
+        held = self.plan.value(f"{key}.pin", ())
+        assert isinstance(held, tuple)
         items = []
         for name in self.order(path) or ():
             stmt = loop.body[place[name]]
@@ -225,6 +250,7 @@ class _Kernel:
             touched = touches(stmt)
             reads = frozenset(r.name for r in mine if any(n in touched for n in r.buffers))
             body = map_all_exprs(body, substitute(scalars)) if scalars else body
+            body += self._pins(stmt) if name in held else ()
             items.append(Item(stage=stages.get(name, 0), body=body, reads=reads))
         carried = _carried(items, mine)
         items, carried = self._with_fills(items, carried, mine, scalars)
@@ -233,6 +259,12 @@ class _Kernel:
                 self.allocs.setdefault(stmt.buffer.name, stmt)
         made = Expansion(loop, tuple(items), carried)
         return made.expand(lambda: (self._serial(loop, inside),))
+
+    def _pins(self, stmt: Stmt) -> Body:
+        """What keeps the next wait behind the results of a statement."""
+        names = pinned_registers(stmt, self.buffers)
+        whole = (b.whole(self.buffers[n]) for n in names)
+        return tuple(Pin(value=value, engine=MATRIX, span=stmt.span) for value in whole)
 
     def _serial(self, loop: For, inside: Path) -> For:
         body = self.body(loop.body, inside)
@@ -256,14 +288,17 @@ class _Kernel:
         moved: dict[int, int] = {}
         for i, item in enumerate(items):
             for c in before.get(i, ()):
-                body = self.fill(ring_of[c.name])
+                ring = ring_of[c.name]
+                staged = ring.engine == STAGED
+                body = fetch(ring) if staged else self.fill(ring)
                 body = map_all_exprs(body, substitute(scalars)) if scalars else body
-                stage = item.stage - self._ahead(ring_of[c.name], items)
+                stage = item.stage - (1 if staged else self._ahead(ring, items))
                 out.append(Item(stage=stage, body=body, fills=c.name))
             moved[i] = len(out)
             out.append(item)
         again = (dataclasses.replace(c, first=moved[c.first], last=moved[c.last]) for c in carried)
-        return out, tuple(again)
+        halved = {r.name: r for r in mine if r.engine == STAGED}
+        return with_deposits(out, tuple(again), halved, self.depths)
 
     def _ahead(self, ring: Ring, items: list[Item]) -> int:
         """Iterations by which a filling precedes its use in one role's order.

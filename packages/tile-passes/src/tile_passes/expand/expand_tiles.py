@@ -1,5 +1,5 @@
-"""Apply the planned claim of tiles: with a static one each role runs its own loop over its block's
-tiles.
+"""Apply the planned claim of tiles: where a block takes several, each role runs its own loop over
+them.
 
 Memory and channels are declared once for the block, before the roles; cursors run on from tile to
 tile, so a producer is a tile ahead as soon as slots are free. The grid is what runs at once.
@@ -55,7 +55,7 @@ from tile_ir.ops import Alloc, Channel, Kernel, Role, SettleCount, Tiles
 from tile_ir.rewrite import map_stmts, replace, with_body
 from tile_passes.base import Pass
 from tile_passes.expand.rasters import rastered
-from tile_passes.plan.plan_tiles import HARDWARE, STATIC
+from tile_passes.plan.plan_tiles import DYNAMIC, HARDWARE, IN_A_LOOP
 
 if TYPE_CHECKING:
     from collections.abc import Collection
@@ -79,7 +79,7 @@ Order = tuple[str, int, "Collection[str]", "Collection[str]"]
 """Raster, panel, the axes walked from their ends, and those that move slowest."""
 
 
-def _static(tiles: Tiles, order: Order) -> Body:
+def _looped(tiles: Tiles, order: Order) -> Body:
     """Declarations, then the tile loop in each role; without roles the loop itself."""
     joint = tuple(s for s in tiles.body if _is_joint(s))
     rest = tuple(s for s in tiles.body if not _is_joint(s))
@@ -103,7 +103,7 @@ def _is_joint(stmt: Stmt) -> bool:
 
 
 def expand_tiles(fn: Function, cx: PassContext, plan: Plan) -> Function:
-    """Set claim and raster, and move static tile loops into the roles."""
+    """Set claim and raster, and move loops over tiles into the roles."""
 
     def kernel(stmt: Stmt) -> Stmt | None:
         if not isinstance(stmt, Kernel):
@@ -116,6 +116,8 @@ def expand_tiles(fn: Function, cx: PassContext, plan: Plan) -> Function:
                 body.append(s)
                 continue
             claim = str(plan.value(f"{base}.claim", HARDWARE))
+            if claim == DYNAMIC and not any(isinstance(r, Role) for r in s.body):
+                claim = HARDWARE  # nobody could draw ahead of the others
             raster = str(plan.value(f"{base}.raster", s.raster))
             panel = int(plan.value(f"{base}.panel", s.panel))  # type: ignore[arg-type]  # a number
             down = plan.value(f"{base}.descending", ())
@@ -123,10 +125,10 @@ def expand_tiles(fn: Function, cx: PassContext, plan: Plan) -> Function:
             last = plan.value(f"{base}.slowest", ())
             assert isinstance(last, tuple)
             order = (raster, panel, tuple(map(str, down)), tuple(map(str, last)))
-            if claim == STATIC:
+            if claim in IN_A_LOOP:
                 blocks = blocks if blocks is not None else blocks_of(s)
                 deal = str(plan.value(f"{base}.deal", s.deal))
-                body += _static(replace(s, claim=claim, deal=deal), order)
+                body += _looped(replace(s, claim=claim, deal=deal), order)
             else:
                 body.append(rastered(replace(s, claim=claim), *order))
         return replace(stmt, blocks=blocks, body=tuple(body))

@@ -42,9 +42,9 @@ from tile_ir.opdef import Access
 from tile_ir.ops import Alloc, Convert, Copy, Gemm, Issue
 from tile_ir.rewrite import declared, effects, map_stmts, walk, with_body
 from tile_passes.base import Pass
-from tile_passes.expand.renaming import with_buffer
 from tile_passes.naming import Names
 from tile_passes.plan.relations import directed
+from tile_passes.renaming import with_buffer
 
 if TYPE_CHECKING:
     from tile_ir.core import Buffer, Function

@@ -50,8 +50,13 @@ from tile_ir import build as b
 from tile_ir.expr import Const
 from tile_ir.opdef import bodies
 from tile_ir.ops import (
+    BULK,
+    MATRIX,
+    RUNS,
     Acquire,
+    BarrierArrive,
     Channel,
+    CommitGroup,
     For,
     Gemm,
     Group,
@@ -60,13 +65,13 @@ from tile_ir.ops import (
     Parallel,
     Release,
     Settle,
+    SettleCount,
     Wait,
 )
 from tile_ir.rewrite import map_bodies, walk, with_body
 from tile_ir.rewrite import replace as with_fields
 from tile_passes.analysis.dependence import aliases, touches
 from tile_passes.base import Pass
-from tile_passes.expand.expand_pipeline import MATRIX
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -92,9 +97,14 @@ class Flight:
     channels: frozenset[str]
     releases: tuple[Release, ...] = ()
     cond: Expr | None = None
+    by_hand: bool = False
+    """Whether the kernel itself waits for it before it tells others."""
 
     def hinders(self, stmt: Stmt, homes: Mapping[str, str]) -> bool:
         """Whether it must settle before `stmt`; `sources` and `result` are named by `homes`."""
+        if isinstance(stmt, Issue) and stmt.engine in (BULK, RUNS):  # the kernel's own copies
+            touched = touches(stmt.body[0], homes)
+            return any(n in touched and touched[n].writes for n in self.sources)
         if isinstance(stmt, Issue):
             inner = stmt.body[0]
             if stmt.engine != MATRIX or not isinstance(inner, Gemm):
@@ -147,6 +157,10 @@ class _Settling:
             return self._release(stmt, flights, out)
         if isinstance(stmt, (Wait, Acquire)):
             flights = self._make_room(stmt, flights, out)
+        elif isinstance(stmt, BarrierArrive):
+            flights = self._before_arrival(flights, out, stmt.span)
+        elif isinstance(stmt, (CommitGroup, SettleCount)) and stmt.engine == MATRIX:
+            return self._by_hand(stmt, flights, out)
         elif isinstance(stmt, For):
             return self._loop(stmt, flights, out)
         elif isinstance(stmt, If):
@@ -200,6 +214,21 @@ class _Settling:
             first = next(i for i, f in enumerate(flights) if f.pending(channel))
             flights = self.settle(flights, first + 1, out, stmt.span)
         return flights
+
+    def _before_arrival(self, flights: Flights, out: list[Stmt], span: Span | None) -> Flights:
+        """Others may overwrite operands when they see an arrival; products that the kernel itself
+        waits for are its own business."""
+        planned = [i for i, f in enumerate(flights) if not f.by_hand]
+        return self.settle(flights, planned[-1] + 1, out, span) if planned else flights
+
+    def _by_hand(
+        self, stmt: CommitGroup | SettleCount, flights: Flights, out: list[Stmt]
+    ) -> Flights:
+        """A group or a wait of the kernel's own: the group is there already."""
+        if isinstance(stmt, CommitGroup):
+            return (*flights[:-1], replace(flights[-1], by_hand=True)) if flights else flights
+        out.append(stmt)
+        return flights[max(len(flights) - stmt.pending, 0) :]
 
     def _settle_for(self, stmt: Stmt, flights: Flights, out: list[Stmt]) -> Flights:
         hit = [i for i, f in enumerate(flights) if f.hinders(stmt, self.homes)]
@@ -266,7 +295,7 @@ def _guarded(cond: Expr | None, body: Body) -> Body:
 
 def insert_settles(fn: Function, cx: PassContext, plan: Plan) -> Function:
     """Name the groups of issued products and settle them."""
-    if not any(isinstance(s, Issue) and s.engine == MATRIX for s in walk(fn.body)):
+    if not any(isinstance(s, (CommitGroup, Issue)) and s.engine == MATRIX for s in walk(fn.body)):
         return fn
     return with_body(fn, _Settling(fn).closed(fn.body))
 

@@ -55,10 +55,12 @@ from tile_ir.ops import (
     Sync,
     Tiles,
     View,
+    Wait,
     While,
 )
 from tile_ir.rewrite import declared, effects, map_bodies, walk, with_body
 from tile_ir.rewrite import replace as with_fields
+from tile_passes.analysis.manual import brought_for_others
 from tile_passes.base import Pass
 from tile_passes.plan.cost import copy_bytes
 
@@ -99,6 +101,9 @@ class _Syncs:
         self.apart = frozenset(n for carries in apart for n in carries)
         """What each group of warps has rows of its own of."""
         carried = {n for c in channels if c.name not in self.emptied for n in c.carries}
+        carried |= brought_for_others(fn.body)
+        self.meetings = {c.name for c in channels if _by_threads(c)}
+        """Channels that threads fill for themselves: they meet when they wait for a slot."""
         self.homes = _homes(fn, buffers)
         self.shared = {n for n, b in buffers.items() if b.scope == "shared"} - carried
         self.scope = "block"
@@ -113,7 +118,7 @@ class _Syncs:
         return (body if same else tuple(out)), dirty
 
     def stmt(self, stmt: Stmt, dirty: Dirty, out: list[Stmt]) -> Dirty:
-        if isinstance(stmt, Sync):
+        if isinstance(stmt, Sync) or (isinstance(stmt, Wait) and stmt.channel in self.meetings):
             out.append(stmt)
             return Dirty(unfenced=dirty.unfenced)
         if isinstance(stmt, Fence):
@@ -192,6 +197,12 @@ class _Syncs:
                 if e.access & (Access.WRITE | Access.UPDATE):
                     writes.add(home)
         return frozenset(reads), frozenset(writes)
+
+
+def _by_threads(c: Channel) -> bool:
+    """Whether the threads at one end of a channel are those at the other."""
+    ends = (c.producer, c.consumer)
+    return all(e.kind == "role" and not e.per_group for e in ends) and ends[0].name == ends[1].name
 
 
 def _homes(fn: Function, buffers: dict[str, Buffer]) -> dict[str, str]:

@@ -35,6 +35,8 @@ class Item:
     """The channel that it fills, else empty."""
     reads: frozenset[str] = frozenset()
     """Channels of this body that it reads."""
+    behind: str = ""
+    """A channel for which the threads have waited before, if the instance reads it at all."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -155,6 +157,7 @@ class Expansion:
         for c in self.carried:
             first = self.items[c.first]
             early = item.fills == c.name and item.stage < first.stage and inst.runs(first.stage)
+            early |= item.behind == c.name and inst.runs(first.stage)
             if (c.first == i or early) and c.name not in waited:
                 out.append(Wait(channel=c.name, span=first.body[0].span))
                 waited.add(c.name)

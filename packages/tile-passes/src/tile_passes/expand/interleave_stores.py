@@ -117,7 +117,7 @@ from tile_ir.rewrite import declared, map_all_exprs, map_stmts, replace, substit
 from tile_ir.types import i32
 from tile_passes.base import Pass
 from tile_passes.naming import Names
-from tile_passes.plan.plan_tiles import STATIC
+from tile_passes.plan.plan_tiles import IN_A_LOOP
 
 if TYPE_CHECKING:
     from tile_ir.core import Function
@@ -186,7 +186,7 @@ class _Interleave:
         out: list[Stmt] = []
         for stmt in role.body:
             parts = None
-            if isinstance(stmt, Tiles) and stmt.claim == STATIC:
+            if isinstance(stmt, Tiles) and stmt.claim in IN_A_LOOP:
                 parts = _parts(stmt.body, self.loop, self.channel, self.stage)
             if parts is None:
                 out.append(stmt)

@@ -63,9 +63,9 @@ from tile_ir.ops import Alloc, Fill, For, Parallel, Reduce, Store
 from tile_ir.rewrite import all_effects, declared, effects, map_bodies, replace, with_body
 from tile_ir.types import f32
 from tile_passes.base import Pass
-from tile_passes.expand.renaming import with_buffer
 from tile_passes.naming import Names
 from tile_passes.plan.relations import Relation
+from tile_passes.renaming import with_buffer
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING
 
 from tile_ir.opdef import Access, bodies, opdef
 from tile_ir.ops import Alloc, For, Kernel, Let, Tiles, View
-from tile_ir.rewrite import effects, walk
+from tile_ir.rewrite import declared, effects, walk
 
 if TYPE_CHECKING:
-    from tile_ir.core import Function
+    from tile_ir.core import Buffer, Function
     from tile_ir.opdef import Body, Stmt
 
 Path = tuple[int, ...]
@@ -27,6 +27,19 @@ below.
 def kernels(fn: Function) -> tuple[Kernel, ...]:
     """The kernels of a function, in order."""
     return tuple(s for s in walk(fn.body) if isinstance(s, Kernel))
+
+
+def buffers_for(fn: Function, kernel: Kernel) -> dict[str, Buffer]:
+    """The buffers that a kernel may name, those of other kernels left out: what a block has is
+    not shared with the blocks of a kernel that runs before or after it.
+    """
+    others = {name for k in kernels(fn) if k is not kernel for name in _allocated(k)}
+    foreign = others - _allocated(kernel)
+    return {name: buffer for name, buffer in declared(fn).items() if name not in foreign}
+
+
+def _allocated(kernel: Kernel) -> set[str]:
+    return {s.buffer.name for s in walk(kernel.body) if isinstance(s, Alloc)}
 
 
 def tiles_of(kernel: Kernel) -> Tiles | None:

@@ -69,7 +69,9 @@ def decide(
             Decision(key=key, value=value, by=by, reason=reason, candidates=candidates)
         )
     if allowed is not None and pin not in allowed:
-        raise impossible(key, pin, "", ", ".join(map(repr, allowed)))
+        only = reason if len(allowed) == 1 else ""
+        why = next((c.reason for c in candidates if c.value == pin), only)
+        raise impossible(key, pin, why, ", ".join(map(repr, allowed)))
     if allowed is None and type(pin) is not type(value):
         raise impossible(key, pin, "", f"a value like {value!r}")
     made = Decision(key=key, value=pin, by="user", reason="pinned", candidates=candidates)

@@ -15,7 +15,7 @@ from tile_passes.base import Pass
 from tile_passes.plan.balance import work_of
 from tile_passes.plan.keys import kernels, loop_key, tiles_of
 from tile_passes.plan.pins import decide
-from tile_passes.plan.plan_tiles import HARDWARE, STATIC
+from tile_passes.plan.plan_tiles import HARDWARE, IN_A_LOOP
 from tile_passes.plan.survey import survey
 
 if TYPE_CHECKING:
@@ -48,7 +48,7 @@ def plan_crossing(fn: Function, cx: PassContext, plan: Plan) -> Plan:
             for path, loop in found.loops
             if len(path) == 1 and plan.value(keys[path], ())
         ]
-        can = plan.value(f"{name}.tiles.claim", HARDWARE) == STATIC and len(lagging) == 1
+        can = plan.value(f"{name}.tiles.claim", HARDWARE) in IN_A_LOOP and len(lagging) == 1
         trips = _trips(tiles, lagging[0][0]) if can else None
         gain = _gain(plan, lagging[0][1]) if can else 0.0
         value = trips is not None and trips <= SHORT and gain >= LEAST_GAIN

@@ -16,6 +16,8 @@ from typing import TYPE_CHECKING
 from tile_ir.diag import TileError
 from tile_ir.expr import Const
 from tile_ir.layout import (
+    Axis,
+    Digit,
     FragmentLayout,
     Layout,
     TileLayout,
@@ -30,14 +32,16 @@ from tile_ir.layout import (
     swizzle_for,
 )
 from tile_ir.opdef import bodies
-from tile_ir.ops import Alloc, Parallel
+from tile_ir.ops import BULK, Alloc, Parallel, Role
 from tile_ir.rewrite import declared, walk
+from tile_passes.analysis.manual import engine_of, threads_at
 from tile_passes.base import Pass
 from tile_passes.plan.atoms import tiling
 from tile_passes.plan.conflicts import weighed
 from tile_passes.plan.keys import Names, kernels, tiles_of
+from tile_passes.plan.lanes import by_lanes, held_layout
 from tile_passes.plan.pins import as_value, decide
-from tile_passes.plan.plan_roles import GENERIC
+from tile_passes.plan.plan_roles import GENERIC, STAGED
 from tile_passes.plan.relations import directed, leader, loop_axes, relations
 from tile_passes.plan.survey import survey, threads_of
 
@@ -115,6 +119,7 @@ def _kernel(
             edges.setdefault(edge.source, []).append(edge)
     inference = _Inference(buffers, edges)
     own = [s.buffer for s in walk(body) if isinstance(s, Alloc)]
+    party = _parties(kernel, body)
     _pins(inference, cx, kernel.name, own)
     chained = any(buffers[p.stmt.a.buffer].scope == "fragment" for p in found.products)
     for product in sorted(found.products, key=lambda p: -prod(p.shape)):
@@ -123,7 +128,8 @@ def _kernel(
     inference.spread()
     for buffer in sorted(own, key=lambda b: -prod(_shape(b))):
         if buffer.scope == "fragment" and buffer.name not in inference.found:
-            free = blocked(_shape(buffer), threads=threads, vector=_vector(cx, buffer))
+            count = party.get(buffer.name, threads)
+            free = blocked(_shape(buffer), threads=count, vector=_vector(cx, buffer))
             inference.set(buffer.name, free, "free: widest vectors, fewest registers")
             inference.spread()
     for buffer in own:
@@ -132,8 +138,39 @@ def _kernel(
             key = f"{kernel.name}.{buffer.name}.layout"
             plan = decide(plan, cx, key, str(layout), reason=why)
         elif buffer.scope == "shared":
-            plan = _shared(plan, cx, kernel.name, buffer, found)
-    return _loops(plan, cx, kernel, found.names, body, inference, threads)
+            lanes = by_lanes(buffer, found, plan, cx, kernel.name, buffers, threads)
+            plan = _shared(plan, cx, kernel.name, buffer, found, lanes)
+    plan = _held(plan, cx, kernel.name, found, buffers, threads)
+    return _loops(plan, cx, kernel, found.names, body, inference)
+
+
+def _held(
+    plan: Plan,
+    cx: PassContext,
+    kernel: str,
+    found: Survey,
+    buffers: Mapping[str, Buffer],
+    threads: int,
+) -> Plan:
+    """The layouts of what registers hold on the way to shared memory."""
+    for fill in found.fills:
+        if plan.value(f"{kernel}.{fill.name}.engine", "") == STAGED:
+            source = buffers[fill.stmt.src.buffer]
+            tile = parse_layout(str(plan.value(f"{kernel}.{fill.buffer.name}.layout", "")))
+            layout, why = held_layout(fill, source, tile, threads), "as it is loaded and put down"
+            plan = decide(plan, cx, f"{kernel}.{fill.held}.layout", str(layout), reason=why)
+    return plan
+
+
+def _parties(kernel: Kernel, body: Body) -> dict[str, int]:
+    """The threads that hold each buffer which a role of the kernel's own declares."""
+    return {
+        s.buffer.name: threads_at(kernel, (at,))
+        for at, role in enumerate(body)
+        if isinstance(role, Role)
+        for s in walk(role.body)
+        if isinstance(s, Alloc)
+    }
 
 
 def _pins(inference: _Inference, cx: PassContext, kernel: str, own: list[Buffer]) -> None:
@@ -174,7 +211,7 @@ def _strict(
         return
     stmt = product.stmt
     policy = policy if stmt.policy == "square" and policy else stmt.policy
-    split = tiling(atom, product.shape, threads_of(kernel.threads), policy)
+    split = tiling(atom, product.shape, threads_at(kernel, product.path), policy)
     if split is None:
         return
     wanted = (
@@ -211,14 +248,23 @@ def _vector(cx: PassContext, buffer: Buffer) -> int:
 # -- shared memory
 
 
-def _shared(plan: Plan, cx: PassContext, kernel: str, buffer: Buffer, found: Survey) -> Plan:
+def _shared(
+    plan: Plan,
+    cx: PassContext,
+    kernel: str,
+    buffer: Buffer,
+    found: Survey,
+    lanes: tuple[Candidate, ...],
+) -> Plan:
     key = f"{kernel}.{buffer.name}.layout"
     options = list(_shared_options(buffer, plan, cx, kernel, found))
     value, reason = str(options[0][0]), options[0][1]
+    if lanes:
+        value, reason = str(lanes[0].value), f"{lanes[0].cost:.0f} {lanes[0].reason}"
     given = buffer.layout
     if given is not None and key not in cx.pins:
         value, reason = str(given), "given by the kernel"
-    costs = _layouts_weighed(buffer, cx)
+    costs = lanes or _layouts_weighed(buffer, cx)
     return decide(plan, cx, key, value, reason=reason, candidates=costs)
 
 
@@ -243,9 +289,12 @@ def _shared_options(
         for region, o in ((p.stmt.a, "a"), (p.stmt.b, "b"))
         if region.buffer == buffer.name
     ]
-    if operands and len(shape) == 2:
+    if operands and len(shape) in (2, 3):
         accepted = _accepted(plan, cx, kernel, buffer, operands, found)
-        made = swizzled(shape, buffer.dtype.storage_bits, accepted)
+        bits = buffer.dtype.storage_bits
+        made = swizzled(shape[-2:], bits, accepted)
+        if made is not None and len(shape) > 2:
+            made = with_slots(made, shape[0], bits)
         if made is not None:
             yield made, "rows spread over all banks by the widest swizzle that its users accept"
     yield plain, "rows in order"
@@ -270,6 +319,9 @@ def _accepted(
         engine = cx.target.copy.get(str(plan.value(f"{kernel}.{fill.name}.engine", "")))
         if fill.buffer.name == buffer.name and engine is not None and engine.elect:
             lists.append(engine.swizzles)
+    if buffer.name in found.boxes:
+        ways = (engine_of(BULK, cx.target, loads=loads) for loads in (True, False))
+        lists += [e.swizzles for e in ways if e is not None]
     for names in lists:
         accepted = frozenset(names) if accepted is None else accepted & frozenset(names)
     return accepted
@@ -284,6 +336,18 @@ def swizzled(
         if made is not None and (accepted is None or str(made.swizzle) in accepted):
             return made
     return None
+
+
+def with_slots(tile: TileLayout, slots: int, bits: int) -> TileLayout:
+    """The layout of so many tiles one after another, with their number as first axis."""
+    size = tile.cosize(bits)
+    if tile.swizzle is not None:  # every tile begins where the pattern begins
+        unit = tile.swizzle.alignment * 8 // bits
+        size = -(-size // unit) * unit
+    (out,) = tile.output_names
+    digits = [(Digit(slots, out, size),), *(axis.digits for axis in tile.inputs)]
+    inputs = tuple(Axis(f"d{i}", tuple(d)) for i, d in enumerate(digits))
+    return TileLayout(inputs=inputs, swizzle=tile.swizzle)
 
 
 def _panelled(shape: tuple[int, int], bits: int, row_bytes: int) -> TileLayout | None:
@@ -305,10 +369,9 @@ def _loops(
     names: Names,
     body: Body,
     inference: _Inference,
-    threads: int,
 ) -> Plan:
     for path, stmt in _paths(body, ()):
-        name = names[path]
+        name, threads = names[path], threads_at(kernel, path)
         if isinstance(stmt, Parallel) and all(isinstance(e, Const) for e in stmt.extents):
             layout, why = _loop_layout(stmt, inference, threads)
             key = f"{kernel.name}.{name}.layout"

@@ -14,6 +14,7 @@ from tile_ir.diag import TileError
 from tile_ir.ops import Alloc, View
 from tile_ir.rewrite import declared, walk
 from tile_passes.analysis.liveness import Interval, live_ranges
+from tile_passes.analysis.manual import is_manual
 from tile_passes.base import Pass
 from tile_passes.plan.channels import ring_slots
 from tile_passes.plan.cost import copy_bytes
@@ -90,6 +91,10 @@ def _kernel(
         if name in sizes and name not in slots and name not in viewed
     }
     scope = cx.target.scopes.get("shared")
+    if is_manual(
+        body
+    ):  # roles run at the same time, and a copy in flight touches what looks unused
+        lives = {}
     alignment = max(_ALIGNMENT, scope.alignment if scope is not None else 1)
     offsets = _pinned(cx, kernel, sizes) or place(sizes, lives, alignment)
     for name, offset in offsets.items():

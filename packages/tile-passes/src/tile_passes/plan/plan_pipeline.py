@@ -12,12 +12,11 @@ from typing import TYPE_CHECKING, Any
 
 from tile_ir.diag import TileError
 from tile_ir.ops import Alloc, For, Gemm, Let
-from tile_ir.rewrite import declared
 from tile_passes.analysis.dependence import dependences, touches
 from tile_passes.base import Pass
 from tile_passes.plan.channels import Ring, plan_channels, rings
 from tile_passes.plan.cost import product_cycles, vector_cycles
-from tile_passes.plan.keys import kernels, loop_key, tiles_of
+from tile_passes.plan.keys import buffers_for, kernels, loop_key, tiles_of
 from tile_passes.plan.model import Candidate, Decision
 from tile_passes.plan.pins import impossible, pinned
 from tile_passes.plan.plan_roles import GENERIC
@@ -30,6 +29,8 @@ from tile_passes.plan.schedule import (
     least_stages,
     list_order,
 )
+from tile_passes.plan.settle_pins import plan_settle_pins
+from tile_passes.plan.staging import staged_load
 from tile_passes.plan.survey import free_scalars, survey, threads_of
 
 if TYPE_CHECKING:
@@ -37,10 +38,16 @@ if TYPE_CHECKING:
 
     from tile_ir.core import Function
     from tile_ir.opdef import Stmt
+    from tile_ir.ops import Kernel
+    from tile_ir.target import TargetSpec
     from tile_passes.base import PassContext
     from tile_passes.plan.keys import Path
     from tile_passes.plan.model import Plan, PlanValue
     from tile_passes.plan.survey import Survey
+
+
+_EDGE = "matrix.async.back_edge"
+"""What a compiler asks of asynchronous products that cross into the next iteration."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,33 +62,40 @@ class LoopBody:
 
 
 def plan_pipeline(fn: Function, cx: PassContext, plan: Plan) -> Plan:
-    """Decide `channel`, `depth`, `order` and `stage` for every pipelined loop.
+    """Decide `channel`, `depth`, `order`, `stage` and `pin` for every pipelined loop.
 
     Raises:
         TileError: E0702 for an impossible pin, E0703 when the slots asked for do not fit, E0704
         when the order or
             stage asked for breaks a dependence.
     """
-    buffers = declared(fn)
     for kernel in kernels(fn):
         tiles = tiles_of(kernel)
         if tiles is None:
             continue
+        buffers = buffers_for(fn, kernel)
         found = survey(tiles.body, buffers, cx.target)
-        groups = max(
-            1, threads_of(kernel.threads) // (cx.target.warp_width * cx.target.group_warps)
-        )
+        groups = groups_of(kernel, cx.target)
         made = rings(found, kernel.name, plan)
         rates: dict[Path, float] = {}
         least: dict[str, int] = {}
         for path, loop in found.loops:
             body = loop_body(found, path, loop, made, kernel.name, plan, cx, groups)
             plan, best = _schedule(plan, cx, kernel.name, found, path, loop, body)
+            base = f"{kernel.name}.{loop_key(found.names[path])}"
+            plan = plan_settle_pins(plan, cx, base, loop.body, body, best, buffers)
             rates[path] = best.cycles
             mine = [r for r in made if r.loop == path]
             least.update({r.name: least_slots(r, loop, body, best) for r in mine})
-        plan = plan_channels(plan, cx, kernel.name, found, buffers, rates, least)
+        threads = threads_of(kernel.threads)
+        load = staged_load(found, tiles.body, buffers, cx.target, threads)
+        plan = plan_channels(plan, cx, kernel.name, found, buffers, rates, least, load)
     return plan
+
+
+def groups_of(kernel: Kernel, spec: TargetSpec) -> int:
+    """How many groups of warps compute, each with an order of its own."""
+    return max(1, threads_of(kernel.threads) // (spec.warp_width * spec.group_warps))
 
 
 def loop_body(
@@ -126,7 +140,8 @@ def loop_body(
     }
     latency = cx.target.rates.settle_latency
     names = tuple(found.names.child(inside, i) for i in positions)
-    return LoopBody(positions, names, Problem(nodes, deps, conflicts, groups, latency))
+    settled = cx.target.hints.get(_EDGE) == "settled"
+    return LoopBody(positions, names, Problem(nodes, deps, conflicts, groups, latency, settled))
 
 
 def least_slots(ring: Ring, loop: For, body: LoopBody, schedule: Schedule) -> int:

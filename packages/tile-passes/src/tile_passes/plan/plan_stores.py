@@ -11,18 +11,18 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from tile_ir.layout import FragmentLayout, parse_layout
-from tile_ir.rewrite import declared
 from tile_passes.base import Pass
 from tile_passes.plan.channels import ring_slots
 from tile_passes.plan.cost import shared_bytes
-from tile_passes.plan.keys import kernels, loop_key, tiles_of
+from tile_passes.plan.keys import buffers_for, kernels, loop_key, tiles_of
 from tile_passes.plan.model import Candidate
 from tile_passes.plan.outlets import held_registers, outlets, tile_registers, tile_shape
 from tile_passes.plan.pins import decide, pinned
 from tile_passes.plan.plan_layout import swizzled
 from tile_passes.plan.plan_registers import needed, splits
 from tile_passes.plan.plan_roles import ROLES_APART, ROLES_ONE, THREADS
-from tile_passes.plan.plan_tiles import HARDWARE, STATIC
+from tile_passes.plan.plan_tiles import HARDWARE, IN_A_LOOP
+from tile_passes.plan.starts import may_be_negative
 from tile_passes.plan.survey import survey, threads_of
 
 if TYPE_CHECKING:
@@ -50,19 +50,29 @@ def plan_stores(fn: Function, cx: PassContext, plan: Plan) -> Plan:
     """Decide `engine`, `chunk`, `layout` and `channel` of copies from fragments, or from shared
     buffers, to global memory.
     """
-    buffers = declared(fn)
     for kernel in kernels(fn):
         tiles = tiles_of(kernel)
         if tiles is None:
             continue
+        buffers = buffers_for(fn, kernel)
         found = survey(tiles.body, buffers, cx.target)
         slots = ring_slots(found, kernel.name, plan)
         room = cx.target.capacity("shared") - shared_bytes(buffers, slots) - _BARRIER_BYTES
+        negative = may_be_negative(fn, found.drains)
         for drain in found.drains:
+            if drain.name in negative:
+                plan = _by_threads(plan, cx, kernel.name, drain)
+                continue
             plan, taken = _drain(plan, cx, kernel.name, drain, room, threads_of(kernel.threads))
             room -= taken
         plan = _interleave(plan, cx, kernel, tiles, found)
     return plan
+
+
+def _by_threads(plan: Plan, cx: PassContext, kernel: str, drain: Drain) -> Plan:
+    reason = "a start may be negative, at which the engine stops the device"
+    key = f"{kernel}.{drain.name}.engine"
+    return decide(plan, cx, key, THREADS, reason=reason, allowed=(THREADS,))
 
 
 def _interleave(plan: Plan, cx: PassContext, kernel: Kernel, tiles: Tiles, found: Survey) -> Plan:
@@ -78,7 +88,7 @@ def _interleave(plan: Plan, cx: PassContext, kernel: Kernel, tiles: Tiles, found
         most = splits(cx.target, threads)[-1][1]
         value: tuple[str, ...] = ()
         claim = plan.value(f"{kernel.name}.tiles.claim", HARDWARE)
-        if claim != STATIC:
+        if claim not in IN_A_LOOP:
             reason = "a block has one tile"
         elif not loop:
             reason = "no loop of products before it"
@@ -86,7 +96,7 @@ def _interleave(plan: Plan, cx: PassContext, kernel: Kernel, tiles: Tiles, found
             reason = f"{need} registers would be alive, a thread can have {most}"
         else:
             value, reason = (loop, outlet.channel), f"{extra} registers hold it meanwhile"
-        allowed = ((), (loop, outlet.channel)) if loop and claim == STATIC else ((),)
+        allowed = ((), (loop, outlet.channel)) if loop and claim in IN_A_LOOP else ((),)
         key = f"{kernel.name}.{outlet.drain.name}.interleave"
         plan = decide(plan, cx, key, value, reason=reason, allowed=allowed)
         if plan.value(key, ()):

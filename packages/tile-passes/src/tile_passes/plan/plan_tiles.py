@@ -1,10 +1,10 @@
 """Plan how blocks claim tiles, and in which order tiles are laid out for the caches.
 
 `hardware`: one block per tile. `static`: as many blocks as run at once, each taking every n-th
-tile; a producer role then fetches for the next tile while this one is finished. The second changes
-how many blocks there are, so it is offered only where no statement sees that. Tiles that take
-unequally long are taken longest first, and dealt in turning rounds where that loads all blocks
-about evenly; else they are left to the hardware.
+tile; a producer role then fetches for the next tile while this one is finished. `dynamic`: the same
+blocks, but the producer draws the next tile from a counter. The last two change how many blocks
+there are, so they are offered only where no statement sees that. Tiles that take unequally long are
+taken longest first, and drawn, or dealt in turning rounds where that loads all blocks about evenly.
 """
 
 from __future__ import annotations
@@ -20,18 +20,17 @@ from tile_ir.ops.control import CLAIMS
 from tile_ir.rewrite import declared, substitute, walk
 from tile_passes.analysis.facts import Facts
 from tile_passes.base import Pass
+from tile_passes.plan.balance import DRAW, START, first_come, in_order, work_of
 from tile_passes.plan.balance import dealt as in_rounds
-from tile_passes.plan.balance import first_come, in_order, work_of
+from tile_passes.plan.clusters import pairs
 from tile_passes.plan.keys import kernels, tiles_of
 from tile_passes.plan.model import Candidate
 from tile_passes.plan.pins import decide
 from tile_passes.plan.plan_roles import ROLES_APART, ROLES_ONE
-from tile_passes.plan.reuse import COLUMN, NONE, PANELS, ROW, traffic, traffic_of, wave_bytes
+from tile_passes.plan.reuse import COLUMN, NONE, PANELS, ROW, traffic, wave_bytes
 from tile_passes.plan.survey import survey
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from tile_ir.core import Function
     from tile_ir.expr import Expr, Var
     from tile_ir.ops import For, Kernel, Tiles
@@ -39,9 +38,9 @@ if TYPE_CHECKING:
     from tile_passes.plan.model import Plan
     from tile_passes.plan.survey import Survey
 
-HARDWARE, STATIC = "hardware", "static"
-_PAIR = 2
-"""Blocks of a cluster: larger ones do not fill the device."""
+HARDWARE, STATIC, DYNAMIC = "hardware", "static", "dynamic"
+IN_A_LOOP = (STATIC, DYNAMIC)
+"""Claims under which a block takes one tile after the other."""
 
 _RASTERS = (NONE, ROW, COLUMN)
 
@@ -71,7 +70,7 @@ def plan_tiles(fn: Function, cx: PassContext, plan: Plan) -> Plan:
         names = tuple(v.name for v in later)
         ways = _evened(cx, tiles, found, uneven, later)
         plan = _claim(plan, cx, kernel, tiles, uneven, ways)
-        dealt = bool(ways) and plan.value(f"{kernel.name}.tiles.claim", HARDWARE) == STATIC
+        dealt = bool(ways) and plan.value(f"{kernel.name}.tiles.claim", HARDWARE) in IN_A_LOOP
         plan = _raster(plan, cx, kernel, tiles, found, dealt=dealt)
         plan = _cluster(plan, cx, kernel, tiles, found, uneven)
         reason = "these take longer" if later else "all take equally long"
@@ -113,9 +112,8 @@ class _Way:
         """What the log says of it."""
         if self.claim == HARDWARE:
             return "one block per tile"
-        return (
-            f"in turning rounds, {'slowest' if self.slowest else 'fastest'} along the uneven axis"
-        )
+        how = "in turning rounds" if self.claim == STATIC else "drawn from a counter"
+        return f"{how}, {'slowest' if self.slowest else 'fastest'} along the uneven axis"
 
 
 def _evened(
@@ -134,12 +132,16 @@ def _evened(
     if work is None or work.tiles <= blocks:
         return ()
     fast, slow = (in_order(work, slowest=s) for s in (False, True))
+    drawn = START + DRAW
     ways = [
         _Way(HARDWARE, (), first_come(fast, blocks)),
         _Way(STATIC, (), in_rounds(fast, blocks, turning=True)),
+        _Way(DYNAMIC, (), first_come(fast, blocks, drawn)),
     ]
     if work.others * _SHARED_BY <= blocks:  # tiles that run at once share what they read
-        ways.append(_Way(STATIC, (var.name,), in_rounds(slow, blocks, turning=True)))
+        last = (var.name,)
+        ways.append(_Way(STATIC, last, in_rounds(slow, blocks, turning=True)))
+        ways.append(_Way(DYNAMIC, last, first_come(slow, blocks, drawn)))
     return tuple(sorted(ways, key=lambda w: w.cost))
 
 
@@ -152,21 +154,46 @@ def _claim(
     ways: tuple[_Way, ...],
 ) -> Plan:
     key = f"{kernel.name}.tiles.claim"
+    refused = _refused(plan, cx, kernel)
+    allowed = tuple(c for c in CLAIMS if c not in refused)
+    if tiles.claim in refused and tiles.claim == DYNAMIC:
+        reason = f"blocks of their own, which the device starts one by one: {refused[DYNAMIC]}"
+        return decide(plan, cx, key, HARDWARE, reason=reason, allowed=(HARDWARE,), by="user")
     if tiles.claim != HARDWARE:
         asked, reason = (tiles.claim,), "asked for by the kernel"
         return decide(plan, cx, key, tiles.claim, reason=reason, allowed=asked, by="user")
-    allowed = _claims(kernel)
+    why = dict(refused)
     value, reason = STATIC, "the next tile is fetched while this one is finished"
-    if plan.value(f"{kernel.name}.roles", ROLES_ONE) != ROLES_APART or STATIC not in allowed:
+    why[HARDWARE], why[DYNAMIC] = "nothing is fetched ahead", "all tiles take equally long"
+    if plan.value(f"{kernel.name}.roles", ROLES_ONE) != ROLES_APART or STATIC in refused:
         value, reason = HARDWARE, "one block per tile"
+        why[STATIC] = refused.get(STATIC, "no role fetches ahead")
     elif ways:
-        value, reason = ways[0].claim, ways[0].order
+        best = next(w for w in ways if w.claim in allowed)
+        value, reason = best.claim, best.order
     elif uneven:
-        value, reason = HARDWARE, "tiles take unequally long"
+        value, reason = HARDWARE, "tiles take unequally long, and nobody knows how long"
+        why[STATIC] = why[DYNAMIC] = "whether blocks would have a second tile is not known"
     elif _count(tiles) <= cx.target.rates.cores:
         value, reason = HARDWARE, "all tiles run at once"
+        why[STATIC] = why[DYNAMIC] = "no block would have a second tile"
+    why |= refused
     costs = tuple(Candidate(w.claim, w.cost, f"iterations of a block, {w.order}") for w in ways)
+    known = {c.value for c in costs} | {value}
+    costs += tuple(Candidate(c, None, why[c]) for c in CLAIMS if c in why and c not in known)
     return decide(plan, cx, key, value, reason=reason, allowed=allowed, candidates=costs)
+
+
+def _refused(plan: Plan, cx: PassContext, kernel: Kernel) -> dict[str, str]:
+    """The claims that a kernel cannot have, each with the reason."""
+    if any(isinstance(s, Atomic) and s.result is not None for s in walk(kernel.body)):
+        why = "what its atomics return could tell how many blocks there are"
+        return {STATIC: why, DYNAMIC: why}
+    if plan.value(f"{kernel.name}.roles", ROLES_ONE) != ROLES_APART:
+        return {DYNAMIC: "no thread runs ahead that could draw for the others"}
+    if not any(n.kind == "phase" for n in cx.target.barriers.values()):
+        return {DYNAMIC: "no barriers that count bring the number to the others"}
+    return {}
 
 
 def _deal(plan: Plan, cx: PassContext, kernel: str, tiles: Tiles, ways: tuple[_Way, ...]) -> Plan:
@@ -174,7 +201,7 @@ def _deal(plan: Plan, cx: PassContext, kernel: str, tiles: Tiles, ways: tuple[_W
     base = f"{kernel}.tiles"
     claim = plan.value(f"{base}.claim", HARDWARE)
     best = next((w for w in ways if w.claim == claim), None)
-    slowest = best.slowest if best is not None and claim == STATIC else ()
+    slowest = best.slowest if best is not None and claim in IN_A_LOOP else ()
     plain = plan.value(f"{base}.raster", NONE) == NONE
     allowed = ((), *((v.name,) for v in tiles.vars)) if plain else ((),)
     value = slowest if slowest in allowed else ()
@@ -182,20 +209,17 @@ def _deal(plan: Plan, cx: PassContext, kernel: str, tiles: Tiles, ways: tuple[_W
     plan = decide(plan, cx, f"{base}.slowest", value, reason=reason, allowed=allowed)
     uneven = best is not None and claim == STATIC
     reason = "evens out what blocks have to do" if uneven else "all take equally long"
+    if claim == DYNAMIC:
+        reason = "tiles are drawn in their order"
     deal = SNAKE if uneven else CYCLIC
-    return decide(plan, cx, f"{base}.deal", deal, reason=reason, allowed=(CYCLIC, SNAKE))
+    dealt = (CYCLIC,) if claim == DYNAMIC else (CYCLIC, SNAKE)
+    return decide(plan, cx, f"{base}.deal", deal, reason=reason, allowed=dealt)
 
 
 def _count(tiles: Tiles) -> int:
     """The number of tiles; a very large one when it is not constant."""
     sizes = [int(e.value) if isinstance(e, Const) else 1 << 30 for e in tiles.extents]
     return prod(sizes)
-
-
-def _claims(kernel: Kernel) -> tuple[str, ...]:
-    """The claims under which nothing in the kernel can tell how many blocks there are."""
-    ordered = any(isinstance(s, Atomic) and s.result is not None for s in walk(kernel.body))
-    return (HARDWARE,) if ordered else tuple(c for c in CLAIMS if c in (HARDWARE, STATIC))
 
 
 def _raster(
@@ -208,7 +232,8 @@ def _raster(
         value, by, reason = (NONE, 0), "model", "tiles are dealt by what they take"
     elif tiles.raster == NONE:
         costs = _rasters(cx, tiles, found)
-        best = min(costs, key=_bytes_of)
+        shared = _in_common(found, tiles)
+        best = min(costs, key=lambda c: (_bytes_of(c), -shared[_order(c)]))
         value, by = best.value, "model"  # type: ignore[assignment]  # pairs
         reason = best.reason if value[0] == NONE else f"{_bytes_of(best):.0f} {best.reason}"
     orders = [
@@ -227,6 +252,16 @@ def _raster(
         by=by,
     )
     return decide(plan, cx, f"{base}.panel", value[1], reason=reason, candidates=widths, by=by)
+
+
+def _in_common(found: Survey, tiles: Tiles) -> dict[str, int]:
+    """The largest operand that a tile has in common with the one after it, in bytes, by order."""
+    brought = traffic(found, tiles)
+
+    def most(axis: int) -> int:
+        return max((t.bytes for t in brought if not t.along[axis]), default=0)
+
+    return {NONE: most(0), ROW: most(1), COLUMN: most(0)}
 
 
 def _order(c: Candidate) -> str:
@@ -266,39 +301,18 @@ def _cluster(
     found: Survey,
     uneven: tuple[Var, ...],
 ) -> Plan:
-    """Whether pairs of neighbouring blocks bring what both need together.
-
-    It takes load off the cache and with that power, but no time where there is power to spare: a
-    pin asks for it.
-    """
-    names = {v.name for v in uneven}  # the blocks of a pair must run the same loops
-    options = [p for p in _pairs(plan, cx, kernel.name, tiles, found) if p[0][0] not in names]
-    costs = tuple(Candidate(v, float(n), "bytes of a tile that a pair shares") for v, n in options)
-    allowed = ((), *(v for v, _ in options))
-    reason = "only where asked for" if options else "no engine brings anything to two blocks"
-    key = f"{kernel.name}.tiles.cluster"
-    return decide(plan, cx, key, (), reason=reason, allowed=allowed, candidates=costs)
-
-
-def _pairs(
-    plan: Plan, cx: PassContext, kernel: str, tiles: Tiles, found: Survey
-) -> Iterator[tuple[tuple[str, int, str], int]]:
-    """(axis, blocks, operand) of each way to pair tiles that are neighbours in the planned order,
-    with the bytes of the operand: one that does not move along the axis.
-    """
-    spec, raster = cx.target, plan.value(f"{kernel}.tiles.raster", NONE)
-    panel = int(plan.value(f"{kernel}.tiles.panel", 0))  # type: ignore[arg-type]  # a number
-    if spec.cluster.blocks < _PAIR or not spec.cluster.multicast:
-        return
-    axes = {ROW: (1,), COLUMN: (0,)}.get(str(raster), tuple(range(min(2, len(tiles.vars)))))
-    for axis in axes:
-        extent = tiles.extents[axis]
-        if panel % _PAIR or not isinstance(extent, Const) or extent.value % _PAIR:
-            continue
-        for fill, brought in traffic_of(found, tiles):
-            engine = spec.copy.get(str(plan.value(f"{kernel}.{fill.name}.engine", "")))
-            if engine is not None and engine.multicast and not brought.along[axis]:
-                yield (tiles.vars[axis].name, _PAIR, fill.buffer.name), brought.bytes
+    """Whether pairs of neighbouring blocks bring what both need together."""
+    judged = pairs(plan, cx.target, kernel.name, tiles, found, uneven)
+    key, allowed = f"{kernel.name}.tiles.cluster", ((), *judged.possible)
+    return decide(
+        plan,
+        cx,
+        key,
+        judged.value,
+        reason=judged.reason,
+        allowed=allowed,
+        candidates=judged.candidates,
+    )
 
 
 PASS = Pass(

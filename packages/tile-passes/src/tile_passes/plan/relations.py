@@ -89,6 +89,8 @@ def _relations(stmt: Stmt, buffers: Mapping[str, Buffer]) -> Iterator[Relation]:
     if isinstance(stmt, Reduce) and dst.rank < src.rank:
         dim = stmt.dim % src.rank
         axes = axes[:dim] + axes[dim + 1 :]
+    if isinstance(stmt, Reduce) and dst.rank == src.rank and src.shape != dst.shape:
+        return  # the axis that is left with extent 1 lies like no axis of the source
     if len(axes) == dst.rank and (isinstance(stmt, Reduce) or src.shape == dst.shape):
         yield Relation(src.name, dst.name, axes, src.rank)
 

@@ -44,16 +44,19 @@ def traffic(found: Survey, tiles: Tiles) -> tuple[Traffic, ...]:
 
 def traffic_of(found: Survey, tiles: Tiles) -> tuple[tuple[Fill, Traffic], ...]:
     """What each copy of a pipelined loop brings."""
-    lets = dict(_lets(tiles.body))
     out = []
     for fill in found.fills:
         if fill.loop is None:
             continue
-        starts = [r.start for r in fill.stmt.src.ranges]
-        used = _closure({v for e in starts for v in free_vars(e)}, lets)
+        used = reached(tiles, [r.start for r in fill.stmt.src.ranges])
         first, second = (*(v in used for v in tiles.vars[:2]), False)[:2]
         out.append((fill, Traffic(copy_bytes(fill.buffer), (first, second))))
     return tuple(out)
+
+
+def reached(tiles: Tiles, exprs: Iterable[Expr]) -> set[Var]:
+    """The variables that expressions in a tile depend on, also by way of what is bound there."""
+    return _closure({v for e in exprs for v in free_vars(e)}, dict(_lets(tiles.body)))
 
 
 def _lets(body: Body) -> Iterable[tuple[Var, Expr]]:

@@ -8,7 +8,7 @@ call most candidates equal.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import product
 
 Dep = tuple[int, int, int]
@@ -46,6 +46,8 @@ class Problem:
     conflicts: dict[int, frozenset[int]]
     groups: int = 1
     settle_latency: float = 0.0
+    settled_edge: bool = False
+    """Whether a product of the iteration before must settle before a newer one is started."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,10 +75,12 @@ def candidates(problem: Problem) -> tuple[Schedule, ...]:
     found: dict[tuple[tuple[int, ...], tuple[int, ...]], Schedule] = {}
     for choice in product((0, 1), repeat=len(free)):
         stage = least_stages(problem, dict(zip(free, choice, strict=True)))
-        order = None if stage is None else list_order(problem, stage)
+        order = None if stage is None else edge_order(problem, stage)
         if stage is None or order is None or min(stage, default=0) > 0:
             continue
-        found.setdefault((stage, order), _timed(problem, stage, order))
+        found.setdefault((stage, order), timed(problem, stage, order))
+    if not found and problem.settled_edge:
+        return candidates(replace(problem, settled_edge=False))
     best = min((s.cycles for s in found.values()), default=0.0)
     return tuple(
         sorted(
@@ -117,12 +121,46 @@ def broken(problem: Problem, stage: tuple[int, ...], order: tuple[int, ...]) -> 
     return None
 
 
-def list_order(problem: Problem, stage: tuple[int, ...]) -> tuple[int, ...] | None:
+def edge_order(problem: Problem, stage: tuple[int, ...]) -> tuple[int, ...] | None:
+    """The order of `list_order`, with products held back that would be in flight while an older
+    one, of the iteration before, settles; None where that cannot be.
+    """
+    held: frozenset[tuple[int, int]] = frozenset()
+    while True:
+        order = list_order(problem, stage, held)
+        if order is None or not problem.settled_edge:
+            return order
+        late = late_settles(problem, order)
+        if not late - held:
+            return None if late else order
+        held |= late
+
+
+def late_settles(problem: Problem, order: tuple[int, ...]) -> frozenset[tuple[int, int]]:
+    """(statement, product): the statement settles a product of the iteration before while the
+    other, newer product of its own iteration is in flight."""
+    flying: list[tuple[int, int]] = []
+    found: set[tuple[int, int]] = set()
+    for trip in (0, 1):
+        for node in order:
+            hit = [k for k, (g, _) in enumerate(flying) if node in problem.conflicts.get(g, ())]
+            if hit:
+                done, flying = flying[: hit[-1] + 1], flying[hit[-1] + 1 :]
+                if any(since < trip for _, since in done):
+                    found |= {(node, g) for g, since in flying if since == trip}
+            if problem.nodes[node].asynchronous:
+                flying.append((node, trip))
+    return frozenset(found)
+
+
+def list_order(
+    problem: Problem, stage: tuple[int, ...], held: frozenset[tuple[int, int]] = frozenset()
+) -> tuple[int, ...] | None:
     """An order of the steady body: products as early as they can start, then what waits for none in
-    flight.
+    flight. Of each pair in `held` the first comes before the second.
     """
     count = len(problem.nodes)
-    edges = {(s, t) for s, t, d in problem.deps if stage[t] + d == stage[s]}
+    edges = {(s, t) for s, t, d in problem.deps if stage[t] + d == stage[s]} | held
     if any(s == t for s, t in edges):
         return None
     after: list[list[int]] = [[] for _ in range(count)]
@@ -171,6 +209,35 @@ def _critical(problem: Problem, after: list[list[int]]) -> list[float]:
     return [length(i) for i in range(len(problem.nodes))]
 
 
+@dataclass(frozen=True, slots=True)
+class Window:
+    """What stands in the order between a product's issue, or the settle before its own, and its
+    settle: the statements that can run `beside` the `product`."""
+
+    product: int
+    beside: tuple[int, ...]
+
+
+def windows(problem: Problem, order: tuple[int, ...]) -> tuple[Window, ...]:
+    """The windows of the steady body, for each settle the newest product that it is for."""
+    flying: list[int] = []
+    found: dict[int, Window] = {}
+    since: list[int] = []
+    for node in (*order, *order):  # products of the trip before are in flight at first
+        hit = [k for k, g in enumerate(flying) if node in problem.conflicts.get(g, ())]
+        if hit:
+            product = flying[hit[-1]]
+            found[product] = Window(product, tuple(since))
+            del flying[: hit[-1] + 1]
+            since = []
+        if problem.nodes[node].asynchronous:
+            flying.append(node)
+            since = []
+        else:
+            since.append(node)
+    return tuple(w for w in found.values() if w.beside)
+
+
 @dataclass(slots=True)
 class _Group:
     """A group of warps on its way through the program."""
@@ -180,7 +247,7 @@ class _Group:
     slack: float = 0.0
 
 
-def _timed(problem: Problem, stage: tuple[int, ...], order: tuple[int, ...]) -> Schedule:
+def timed(problem: Problem, stage: tuple[int, ...], order: tuple[int, ...]) -> Schedule:
     """Run the groups in turn on one matrix engine and one vector unit, both in order of arrival."""
     span = max(stage, default=0)
     program = [

@@ -15,9 +15,11 @@ from typing import TYPE_CHECKING
 from tile_ir import build as b
 from tile_ir.expr import Const, Var, free_vars, loads
 from tile_ir.opdef import Access, bodies
-from tile_ir.ops import Copy, For, Gemm, Let, Parallel, View, While
+from tile_ir.ops import BULK, Copy, For, Gemm, Issue, Let, Parallel, View, While
 from tile_ir.rewrite import effects, stmt_exprs, substitute, walk
 from tile_passes.analysis.dependence import aliases, leaves_early
+from tile_passes.analysis.facts import Facts
+from tile_passes.analysis.manual import copy_of, is_manual
 from tile_passes.plan.keys import Names, Path
 
 if TYPE_CHECKING:
@@ -29,6 +31,8 @@ if TYPE_CHECKING:
     from tile_ir.target import TargetSpec
     from tile_ir.target.matrix import MatrixAtom
     from tile_ir.target.memory import CopyEngine
+
+_NOTHING = Facts.of_dims(())
 
 _WIDEST_ROW = 128
 """Bytes of the widest panel of a shared tile; wider rows are cut into such."""
@@ -48,11 +52,19 @@ class Fill:
     engines: tuple[CopyEngine, ...]
     loop: Path | None
     """The loop whose body it stands in, when that loop is `pipelined`."""
+    held: str = ""
+    """The fragment that may hold what it brings on the way; empty but in a pipelined loop where
+    nothing copies while threads compute."""
 
     @property
     def body(self) -> Path:
         """The body that it stands in."""
         return self.path[:-1]
+
+    @property
+    def staged(self) -> bool:
+        """Whether threads may bring it in two steps, through registers."""
+        return bool(self.held)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -122,6 +134,8 @@ class Survey:
     """One name for each memory that has several."""
     drains: tuple[Drain, ...]
     keeps: tuple[Keep, ...]
+    boxes: frozenset[str] = frozenset()
+    """The shared buffers that the kernel itself has one thread copy boxes of."""
 
 
 class _Scan:
@@ -209,10 +223,10 @@ class _Scan:
         if not scalar or target.name in self.viewed or not _whole(stmt.dst, target):
             return None
         readers = self._readers(target.name, path)
-        engines = tuple(
-            e for e in self.spec.engines("global", "shared") if accepts(e, stmt, source, target)
-        )
-        if readers is None or not engines:
+        able = [e for e in self.spec.engines("global", "shared") if not e.lane_linear]
+        engines = tuple(e for e in able if accepts(e, stmt, source, target))
+        staged = loop is not None and not able and can_be_staged(stmt, source, target)
+        if readers is None or not (engines or staged):
             return None
         return Fill(
             name=self.names[path],
@@ -223,6 +237,7 @@ class _Scan:
             last=readers[1],
             engines=engines,
             loop=loop,
+            held=self._fresh(f"{target.name}_next") if staged else "",
         )
 
     def _readers(self, buffer: str, path: Path) -> tuple[int, int] | None:
@@ -303,6 +318,10 @@ class _Scan:
 def survey(body: Body, buffers: Mapping[str, Buffer], spec: TargetSpec) -> Survey:
     """Look over the body of a tile loop."""
     scan = _Scan(body, buffers, spec)
+    if is_manual(body):  # who copies what, when, is the kernel's own business
+        products = tuple(scan.products)
+        boxes = _boxes(body, buffers)
+        return Survey(scan.names, (), products, (), scan.stable, aliases(body), (), (), boxes)
     fills = scan.fills()
     return Survey(
         scan.names,
@@ -314,6 +333,12 @@ def survey(body: Body, buffers: Mapping[str, Buffer], spec: TargetSpec) -> Surve
         scan.drains(),
         scan.keeps(fills),
     )
+
+
+def _boxes(body: Body, buffers: Mapping[str, Buffer]) -> frozenset[str]:
+    copies = (copy_of(s) for s in walk(body) if isinstance(s, Issue) and s.engine == BULK)
+    named = {r.buffer for c in copies for r in (c.src, c.dst)}
+    return frozenset(n for n in named if buffers[n].scope == "shared")
 
 
 def free_scalars(body: Body, stable: frozenset[str]) -> dict[Var, Expr]:
@@ -354,6 +379,14 @@ def _whole(region: Region, buffer: Buffer) -> bool:
     )
 
 
+def can_be_staged(stmt: Copy, source: Buffer, target: Buffer) -> bool:
+    """Whether registers can hold what a copy brings: whole bytes, of as many rows and columns as
+    the shared tile has."""
+    bits = (source.dtype.storage_bits, target.dtype.storage_bits)
+    same = [n for n in extents(stmt.src) if n != 1] == [n for n in extents(stmt.dst) if n != 1]
+    return same and all(extents(stmt.dst)) and not any(n % 8 for n in bits)
+
+
 def accepts(engine: CopyEngine, stmt: Copy, source: Buffer, target: Buffer) -> bool:
     """Whether an engine can carry out a copy, as far as constants tell; alignment of pointers and
     strides is a fact that the host checks at launch.
@@ -366,6 +399,8 @@ def accepts(engine: CopyEngine, stmt: Copy, source: Buffer, target: Buffer) -> b
     sizes = extents(stmt.src)
     row = sizes[-1] * target.dtype.storage_bits // 8
     if not all(sizes) or row % engine.granularity or not _aligned(engine, source):
+        return False
+    if engine.elect and not _starts_aligned(engine, stmt.src, source):
         return False
     if engine.bytes and not any(row % n == 0 for n in engine.bytes):
         return False
@@ -387,7 +422,7 @@ def takes(engine: CopyEngine, stmt: Copy, source: Buffer, target: Buffer) -> boo
     whole = row % (8 * engine.granularity) == 0 and not target.dtype.storage_bits % 8
     fits = target.rank <= engine.max_rank and (engine.fill or not stmt.clip)
     fits = fits and _slots_aligned(engine, sizes[0], row // 8)
-    return whole and fits and _aligned(engine, target)
+    return whole and fits and _aligned(engine, target) and _starts_aligned(engine, stmt.dst, target)
 
 
 def _slots_aligned(engine: CopyEngine, rows: int, row_bytes: int) -> bool:
@@ -404,6 +439,13 @@ def _aligned(engine: CopyEngine, buffer: Buffer) -> bool:
         return False
     size = buffer.dtype.storage_bits // 8
     return all(int(s.value) * size % engine.alignment == 0 for s in outer if isinstance(s, Const))
+
+
+def _starts_aligned(engine: CopyEngine, region: Region, buffer: Buffer) -> bool:
+    """Whether a box begins, along its contiguous axis, where the engine may: a start elsewhere
+    stops the device, whatever the alignment of addresses (measured on an H200)."""
+    unit = max(1, engine.granularity * 8 // buffer.dtype.storage_bits)
+    return _NOTHING.linear(region.ranges[-1].start).divisor() % unit == 0
 
 
 def _row_major(buffer: Buffer) -> tuple[Expr, ...]:

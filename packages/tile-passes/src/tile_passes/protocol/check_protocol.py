@@ -4,12 +4,12 @@ disturbed.
 The skeleton is run for every combination of small trip counts. When at every loop the state of all
 roles comes back before the largest count ends, larger counts only repeat what was seen: *proved*.
 Else the verdict is *bounded*; where the skeleton cannot be followed it is *not covered*. A
-violation is an error with the interleaving that shows it.
+violation is an error with the interleaving that shows it. Kernels with barriers of their own are
+judged by `hand_written`.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from itertools import product
 from typing import TYPE_CHECKING
 
@@ -18,10 +18,13 @@ from tile_ir.diag import TileError
 from tile_ir.ops import Acquire, Assume, Issue, Let, Tiles, Wait
 from tile_ir.rewrite import walk
 from tile_passes.analysis.facts import Facts
+from tile_passes.analysis.manual import is_manual
 from tile_passes.base import Pass
 from tile_passes.plan.keys import kernels
+from tile_passes.protocol.hand_written import check_hand_written
 from tile_passes.protocol.machine import Machine, ViolationError, name
 from tile_passes.protocol.skeleton import TILES, NotCoveredError, Skeleton, skeleton_of
+from tile_passes.protocol.verdict import Verdict
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -40,19 +43,10 @@ _SHOWN = 14
 """Steps of the interleaving that an error shows."""
 
 
-@dataclass(frozen=True, slots=True)
-class Verdict:
-    """What is known of a kernel: `proved`, `violated`, `bounded` or `not covered`, and why."""
-
-    kernel: str
-    kind: str
-    reason: str
-    runs: int = 0
-    error: TileError | None = None
-
-
 def check_kernel(fn: Function, kernel: Kernel) -> Verdict:
     """The verdict on one kernel of a scheduled function."""
+    if is_manual(kernel.body):
+        return check_hand_written(fn, kernel)
     if not any(isinstance(s, (Acquire, Wait, Issue)) for s in walk(kernel.body)):
         return Verdict(kernel.name, "proved", "nothing is asynchronous")
     try:
@@ -77,6 +71,12 @@ class _Search:
         self.kernel, self.skeleton, self.facts = kernel, skeleton, facts
         self.symbols = list(skeleton.symbols)
         self.large: dict[Expr, int] = {symbol: n for n, symbol in skeleton.large.items()}
+        self.entered = [
+            values
+            for (start, stop), values in skeleton.ranges.items()
+            if facts.prove(b.lt(start, stop))
+        ]
+        """Bounds of loops with at least one trip: code before and behind them may rely on it."""
         self.runs = 0
         self.budget = MOST_STEPS
         self.done: set[tuple[int, ...]] = set()
@@ -150,6 +150,8 @@ class _Search:
         return list(range(low, (trips if most is None else min(trips, most)) + 1))
 
     def _possible(self, values: dict[Expr, int]) -> bool:
+        if any(start(values) >= stop(values) for start, stop in self.entered):
+            return False
         facts = self.facts
         for symbol, value in values.items():
             if symbol.dtype.is_int:
@@ -198,7 +200,7 @@ def check_protocol(fn: Function, cx: PassContext, plan: Plan) -> None:
     """Refuse a program whose protocol is violated.
 
     Raises:
-        TileError: E0710, with the interleaving.
+        TileError: E0710, with the interleaving; E0711 for barriers of the kernel's own.
     """
     for verdict in verdicts(fn):
         if verdict.error is not None:

@@ -103,6 +103,8 @@ class Skeleton:
     """The largest constant that a loop variable or symbol is compared with or moved by."""
     goes_on: bool = False
     """Whether a role still waits or hands over when its last tile is done."""
+    ranges: dict[tuple[Expr, Expr], tuple[Value, Value]] = field(default_factory=dict)
+    """Start and stop of loops that no other loop decides, as written and as evaluated."""
     large: dict[int, Var] = field(default_factory=dict)
     """Constant numbers of trips too large to run, with the symbols that stand for them."""
 
@@ -251,6 +253,8 @@ class _Builder:
             return
         assert isinstance(step, Const)
         bounds = (self.value(start), self.value(stop), int(step.value))
+        if not any(_mentions(e, v) for e in (start, stop) for v in self.loops):
+            self.skeleton.ranges[start, stop] = bounds[:2]
         self.emit("enter", stmt, var, bounds[0])
         self.loops.append(var)
         fixed = all(isinstance(e, Const) and e.value <= LARGE for e in (start, stop))

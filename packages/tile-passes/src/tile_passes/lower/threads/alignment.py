@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from tile_passes.analysis.facts import Facts
     from tile_passes.lower.threads.context import ThreadContext
 
-__all__ = ["divides", "run_in_memory"]
+__all__ = ["divides", "run_in_memory", "run_in_tile"]
 
 
 def divides(e: Expr, by: int, facts: Facts) -> bool:
@@ -34,7 +34,7 @@ def run_in_memory(
     if axis != len(region.ranges) - 1:
         return 1
     if buffer.scope == "shared":
-        return _in_shared(buffer, region, top, cx)
+        return run_in_tile(buffer, region, axis, top, cx)
     strides = _outer_strides(buffer)
     if strides is None:
         return 1
@@ -64,18 +64,19 @@ def _outer_strides(buffer: Buffer) -> list[Expr] | None:
     return out
 
 
-def _in_shared(buffer: Buffer, region: Region, top: int, cx: ThreadContext) -> int:
+def run_in_tile(buffer: Buffer, region: Region, axis: int, top: int, cx: ThreadContext) -> int:
+    """The same of a shared tile, along any axis of it."""
     layout = tile_layout(buffer)
-    *outer, last = layout.inputs
-    first = last.digits[0] if last.digits else None
+    own = layout.inputs[axis]
+    first = own.digits[0] if own.digits else None
     if first is None or first.stride != 1:
         return 1
-    strides = [d.stride for axis in outer for d in axis.digits]
-    if len(last.digits) > 1:  # a run must not cross from one column of panels to the next
-        strides += [first.extent, *(d.stride for d in last.digits[1:])]
+    strides = [d.stride for other in layout.inputs if other is not own for d in other.digits]
+    if len(own.digits) > 1:  # a run must not cross from one column of panels to the next
+        strides += [first.extent, *(d.stride for d in own.digits[1:])]
     if layout.swizzle is not None:
         top = min(top, (8 << layout.swizzle.base) // buffer.dtype.storage_bits)
-    start = region.ranges[-1].start
+    start = region.ranges[axis].start
     while top > 1 and (any(s % top for s in strides) or not divides(start, top, cx.facts)):
         top //= 2
     return top

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from tile_ir import build as b
 from tile_ir.core import Range, Region
 from tile_ir.expr import Const, Expr
-from tile_ir.layout import Digit, FragmentLayout, coalesce_digits, parse_layout
+from tile_ir.layout import Digit, FragmentLayout, coalesce_digits, convert_kind, parse_layout
 from tile_ir.ops import Atom, For, Gemm
 from tile_ir.types import i32
 from tile_passes.lower.threads.addresses import ZERO, bits_of
@@ -58,7 +58,8 @@ class MatrixTiling:
 def tiling(
     s: Gemm, buffers: Mapping[str, Buffer], target: TargetSpec, threads: int
 ) -> MatrixTiling | None:
-    """How the target's fastest instruction on registers does this product, None when none does.
+    """How the target's fastest instruction on registers does this product, None when none does; of
+    equally fast ones, the one for which results and a first operand in registers lie as they do.
 
     Extents that the instruction does not divide are left to plain loops.
     """
@@ -68,22 +69,32 @@ def tiling(
     extents = _extents(s)
     if extents is None:
         return None
+    warps = threads // target.warp_width
+    plans: list[MatrixTiling] = []
     for atom in target.atoms(a.dtype.name, c.dtype.name, x.dtype.name):
         if atom.engine != "sync" or atom.threads != target.warp_width or atom.sparse:
             continue
         if not all("register" in o.homes for o in (atom.a, atom.b, atom.accumulator)):
             continue
-        warps = threads // target.warp_width
-        plans = [
+        if plans and atom.rate < plans[0].atom.rate:
+            break
+        plans += [
             _tiling(s, atom, extents, grid, warps, across_first=across_first)
             for grid in _grids(atom, extents, warps, s.policy)
             for across_first in (False, True)
         ]
-        chosen = over_box(x.layout, threads) if x.scope == "fragment" else None
-        as_chosen = (p for p in plans if p.accumulator == chosen)
-        if plans:
-            return next(as_chosen, plans[0])
-    return None
+    result, operand = (_chosen(buffer, threads) for buffer in (x, a))
+    order = [(p.accumulator == result, _has(operand, p.operand_a)) for p in plans]
+    return plans[order.index(max(order))] if plans else None
+
+
+def _has(held: FragmentLayout | None, wanted: FragmentLayout) -> bool:
+    """Whether every thread has what is wanted in registers of its own."""
+    return held is not None and convert_kind(held, wanted) in ("identity", "rename")
+
+
+def _chosen(buffer: Buffer, threads: int) -> FragmentLayout | None:
+    return over_box(buffer.layout, threads) if buffer.scope == "fragment" else None
 
 
 def _extents(s: Gemm) -> tuple[int, int, int] | None:

@@ -20,10 +20,12 @@ from tile_ir.ops import (
     Acquire,
     Alloc,
     Assume,
+    BarrierArrive,
     BarrierExpect,
     Barriers,
     BarrierWait,
     Channel,
+    Claim,
     Commit,
     CommitGroup,
     Copy,
@@ -48,6 +50,7 @@ from tile_ir.ops import (
     While,
 )
 from tile_ir.rewrite import effects, map_stmts, replace, walk
+from tile_passes.lower.threads.draws import drawn_together
 from tile_passes.lower.threads.ends import Party, Ring, barriers_of, ring_of
 from tile_passes.lower.threads.outstanding import Outstanding
 from tile_passes.lower.threads.rings import at_slots, with_slot_axis
@@ -71,7 +74,7 @@ _DECLARING = (Alloc, Assume, Channel, Let)
 
 def uses_channels(body: Body) -> bool:
     """Whether planning left anything here that this file lowers."""
-    return any(isinstance(s, (Channel, Role, Issue, Group, Settle)) for s in walk(body))
+    return any(isinstance(s, (Barriers, Channel, Role, Issue, Group, Settle)) for s in walk(body))
 
 
 def lower_channels(
@@ -126,9 +129,19 @@ class _Lowering:
     """The buffers that threads read beside engines which go round their accesses."""
     counting: bool = False
     """Whether the walk only finds out what is under way."""
+    by_hand: bool = False
+    """Whether the barriers are the user's, and engines are started beside them."""
+    shared: frozenset[str] = frozenset()
+    """The shared buffers, where the barriers are the user's."""
+    using: bool = False
+    """Whether the party looks at shared memory, itself or by its matrix instructions."""
+    touching: bool = False
+    """Whether threads of the party touch shared memory that engines see in their own way."""
     ends: dict[int, tuple[Body, frozenset[str] | None]] = field(default_factory=dict)
     """By identity of a body, which is held so that it stays one: the channels that it both fills
     and empties."""
+    own: dict[int, tuple[If, bool]] = field(default_factory=dict)
+    """By identity of a branch, held likewise: whether it waits for what it fills itself."""
 
     @property
     def whole(self) -> Body:
@@ -141,12 +154,29 @@ class _Lowering:
         return prod(self.kernel.cluster)
 
     def __post_init__(self) -> None:
+        inner = tuple(walk(self.whole))
+        if any(isinstance(s, Barriers) for s in inner):
+            self.by_hand = any(isinstance(s, Issue) for s in inner)
+            allocs = (s.buffer for s in inner if isinstance(s, Alloc))
+            self.shared = frozenset(x.name for x in allocs if x.scope == "shared")
         self.party = Party(prod(self.kernel.threads), Sync(scope="block"), self.target)
         self.roles = roles_of(self.whole)
         ends = {name: ring.channel.producer for name, ring in self.rings.items()}
         self.engines = {name: end.name for name, end in ends.items() if end.kind == "engine"}
         if "async" in self.target.proxies:
             self.read = _read_by_threads(self.whole)
+        self.touching, self.using = self._touches(self.whole)
+
+    def _touches(self, body: Body) -> tuple[bool, bool]:
+        """Whether threads touch shared memory in a kernel of the user's own barriers whose engines
+        or matrix instructions go round their accesses: who waits for an arrival may start one; and
+        whether they or their matrix instructions touch it at all."""
+        every = Access.READ | Access.WRITE | Access.UPDATE
+        own = bool(_by_threads(body, every) & self.shared)
+        issued = (s for s in walk(body) if isinstance(s, Issue) and s.index is None)
+        used = {e.buffer for s in issued for t in s.body for e in effects(t)}
+        passes = "async" in self.target.proxies and self.by_hand
+        return own and passes, own or bool(used & self.shared)
 
     def released_late(self) -> frozenset[str]:
         """The channels whose releases do not always mean the slot waited for last."""
@@ -160,7 +190,7 @@ class _Lowering:
     def body(self, body: Body, state: Outstanding) -> tuple[Body, Outstanding]:
         entry, out, fresh = state, list[Stmt](), list[Barriers]()
         for stmt in body:
-            if fresh and not isinstance(stmt, _DECLARING):
+            if fresh and not isinstance(stmt, (*_DECLARING, Barriers)):
                 out.append(_meeting(fresh))
                 fresh = []
             made, state = self.step(stmt, state)
@@ -230,12 +260,26 @@ class _Lowering:
         found = self.known.get(key)
         if found is None:
             made = tuple(map(self._at_slots, self._without_rings(s)))
+            if isinstance(s, BarrierArrive):
+                made = (*self._before_arrival(s), *made)
             found = self.known[key] = s, made
         return found[1]
+
+    def _before_arrival(self, s: BarrierArrive) -> Body:
+        """What orders the accesses of the threads before an arrival of the user's: with those of
+        engines, and with each other where one thread arrives for all."""
+        out: list[Stmt] = []
+        if self.touching:
+            out.append(Fence(before="generic", after="async", span=s.span))
+        if s.one and self.using and self.party.threads > 1:
+            out.append(dataclasses.replace(self.party.sync, span=s.span))
+        return tuple(out)
 
     def _without_rings(self, s: Stmt) -> Body:
         """A statement that counts the axes of its operands works on copies of slots, which have
         only those."""
+        if isinstance(s, Claim) and s.onto:
+            return drawn_together(s, self.rings[s.onto], self.blocks, self.names)
         if not isinstance(s, (Reduce, Scan, Transpose)):
             return (s,)
         before: list[Stmt] = []
@@ -290,8 +334,9 @@ class _Lowering:
 
     def _branch(self, s: If, head: Stmt, state: Outstanding) -> tuple[Body, Outstanding]:
         """Settling in one arm only is brought before the branch and closing a group behind it: both
-        are harmless where nothing is under way, and counts stay the same on all paths."""
-        if s.orelse:
+        are harmless where nothing is under way, and counts stay the same on all paths. A branch
+        that waits for what it filled itself closes the groups where it fills."""
+        if s.orelse or self._waits_for_own(s):
             outer, self.moved = self.moved, None
             yes, after = self.body(s.then, state)
             no, other = self.body(s.orelse, state)
@@ -313,6 +358,15 @@ class _Lowering:
             out += made
         return tuple(out), state
 
+    def _waits_for_own(self, s: If) -> bool:
+        """Whether the branch waits for a slot of a channel that it fills before."""
+        key = id(s)
+        if key not in self.own:
+            inside = list(walk(s.then))
+            filled = {t.channel for t in inside if isinstance(t, Commit)}
+            self.own[key] = s, any(isinstance(t, Wait) and t.channel in filled for t in inside)
+        return self.own[key][1]
+
     def _settle(self, s: Settle, state: Outstanding) -> tuple[Body, Outstanding]:
         found = state.pending(s.token, s.back)
         if found is None:
@@ -327,8 +381,10 @@ class _Lowering:
         sync = role_sync(s, self.roles, self.target) or Sync(scope="role", threads=1)
         group = None if s.elect else group_sync(self.roles, self.target)
         self.party = Party(role_threads(s, self.target), sync, self.target, bool(s.elect), group)
+        here = self.touching, self.using
+        self.touching, self.using = self._touches(s.body)
         body, _ = self.body(s.body, Outstanding())
-        self.party = outer
+        self.party, (self.touching, self.using) = outer, here
         touched = {(type(t), t.channel) for t in walk(s.body) if isinstance(t, (Acquire, Wait))}
         lead: list[Stmt] = []
         for name, ring in self.rings.items():
@@ -376,7 +432,7 @@ class _Lowering:
             wait = BarrierWait(
                 barrier=ring.empty, index=at, parity=ring.producer.phase(), span=s.span
             )
-            if not c.bytes or c.producer.kind != "engine":
+            if not c.bytes:
                 return (wait,), state
             expect = BarrierExpect(barrier=ring.full, index=at, bytes=c.bytes, span=s.span)
             return (wait, *self.party.by_one((expect,))), state
@@ -397,7 +453,7 @@ class _Lowering:
             group = CommitGroup(engine=c.consumer.name, span=s.span)
             return (group,), state.closed(c.consumer.name, self.engines)
         if c.producer.kind == "role":
-            if not ring.counted:
+            if not ring.counted or c.bytes:  # announced bytes were the arrival
                 return (), state
             at = ring.producer.at()
             return self.party.arrive(ring.full, at, c.producer.arrivals, s), state
@@ -464,13 +520,14 @@ class _Lowering:
 
 def _read_by_threads(body: Body) -> frozenset[str]:
     """The buffers that anything but issued operations reads."""
+    return _by_threads(body, Access.READ)
+
+
+def _by_threads(body: Body, access: Access) -> frozenset[str]:
+    """The buffers that anything but issued operations touches so."""
     issued = {id(x) for s in walk(body) if isinstance(s, Issue) for x in walk(s.body)}
     return frozenset(
-        e.buffer
-        for s in walk(body)
-        if id(s) not in issued
-        for e in effects(s)
-        if e.access & Access.READ
+        e.buffer for s in walk(body) if id(s) not in issued for e in effects(s) if e.access & access
     )
 
 

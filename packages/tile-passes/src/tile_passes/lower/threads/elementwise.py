@@ -10,9 +10,10 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from tile_ir import build as b
+from tile_ir.diag import InternalError
 from tile_ir.expr import Const, Expr, Load, Var
 from tile_ir.opdef import Access, opdef
-from tile_ir.ops import Atomic, For, Let, Parallel, Print, Store
+from tile_ir.ops import Atomic, Claim, For, Let, Parallel, Print, Send, Store
 from tile_ir.rewrite import all_effects, map_bodies, replace, walk
 from tile_passes.lower.threads.addresses import ZERO
 from tile_passes.lower.threads.context import declared, guarded
@@ -269,7 +270,13 @@ def lower_single(s: Stmt, cx: ThreadContext) -> Items:
     is written by one."""
     if isinstance(s, Atomic) and s.result is not None:
         return _returned(s, cx)
-    return (Piece(Elements(cx, first=b.eq(cx.thread, 0)).stmt(s)),)
+    if isinstance(s, Claim) and cx.threads > 1:
+        raise InternalError("E9001", "tiles are drawn by a role of one thread", span=s.span)
+    if isinstance(s, Send):
+        placed = cx.place(cx.buffers[s.buffer], s.indices)
+        return (Piece((replace(s, indices=tuple(placed)),)),)
+    first = None if cx.threads == 1 else b.eq(cx.thread, 0)
+    return (Piece(Elements(cx, first=first).stmt(s)),)
 
 
 def _returned(s: Atomic, cx: ThreadContext) -> Items:

@@ -76,27 +76,24 @@ class Party:
         share = threads // arrivals if arrivals else 1
         if arrivals and share * arrivals != threads:
             raise InternalError("E9001", f"{arrivals} arrivals of {threads} threads", span=s.span)
-        if share < blocks:
-            each = (replace(arrive, peer=b.const(n, i32)) for n in range(blocks))
-            body: Body = tuple(each) if blocks > 1 else (arrive,)
-            return body if share == 1 else (self._by_share(share, 1, body),)
-        if blocks > 1:  # one thread of the share for each block
-            number = self._in_share(share)
-            return (self._by_share(share, blocks, (replace(arrive, peer=number),)),)
-        return (arrive,) if share == 1 else (self._by_share(share, 1, (arrive,)),)
+        body: Body = (arrive,)
+        if blocks > 1:
+            body = tuple(replace(arrive, peer=b.const(n, i32)) for n in range(blocks))
+        # One thread for all blocks: it has waited for the others of its share, which another had
+        # to do again.
+        return body if share == 1 else (self._by_share(share, body),)
 
     def _in_share(self, share: int) -> Expr:
         if share == self.target.warp_width:
             return b.call("lane_index")
         return b.floormod(b.call("thread_index"), share)
 
-    def _by_share(self, share: int, count: int, body: Body) -> If:
-        """What `count` threads of every share of the party do."""
-        if count == 1 and share == self.target.warp_width:
+    def _by_share(self, share: int, body: Body) -> If:
+        """What one thread of every share of the party does."""
+        if share == self.target.warp_width:
             cond = b.call("elected")
         else:
-            number = self._in_share(share)
-            cond = b.eq(number, 0) if count == 1 else b.lt(number, count)
+            cond = b.eq(self._in_share(share), 0)
         return If(cond=cond, then=body, span=body[0].span)
 
 
@@ -107,7 +104,8 @@ def ring_of(s: Channel, body: Body, target: TargetSpec, names: Names) -> Ring:
         InternalError: E9001 where the target cannot count, some slots are filled and some not, or
             groups of one role are both ends.
     """
-    if s.producer.kind == s.consumer.kind == "role" and s.producer.name == s.consumer.name:
+    same = s.producer.kind == s.consumer.kind == "role" and s.producer.name == s.consumer.name
+    if same and s.producer.per_group:
         raise InternalError("E9001", f"{s.name} connects groups of {s.producer.name}", span=s.span)
     if s.filled not in (0, s.depth):
         raise InternalError("E9001", f"{s.name} starts with {s.filled} of {s.depth} slots")
@@ -134,6 +132,8 @@ def ring_of(s: Channel, body: Body, target: TargetSpec, names: Names) -> Ring:
 def _is_counted(s: Channel, body: Body, target: TargetSpec) -> bool:
     if s.consumer.kind == "engine":
         return False
+    if s.scope == "cluster":
+        return True
     if s.producer.kind == "engine":
         engine = target.copy.get(s.producer.name)
         if engine is not None and engine.completion == "barrier":

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from tile_ir import build as b
 from tile_ir.core import Range, Region
 from tile_ir.diag import InternalError
-from tile_ir.ops import AsyncCopy, BoxLoad, BoxStore, Copy, For, Gemm, If, Issue
+from tile_ir.ops import AsyncCopy, BarrierExpect, BoxLoad, BoxStore, Copy, For, Gemm, If, Issue
 from tile_ir.rewrite import map_exprs
 from tile_ir.types import i32
 from tile_passes.lower.context import long_axes
@@ -101,12 +101,12 @@ def _boxes(s: Copy, issue: Issue, engine: CopyEngine, cx: ThreadContext) -> tupl
     box, place = Region(tile.buffer, tuple(near)), Region(far.buffer, tuple(away))
     one: Stmt = BoxStore(src=box, dst=place, span=s.span)
     if loads:
-        ring = cx.rings[issue.onto]
-        index, mask = ring.producer.at(), (1 << issue.multicast) - 1
+        barrier, index = _completion(issue, cx)
+        mask = (1 << issue.multicast) - 1
         one = BoxLoad(
             src=place,
             dst=box,
-            barrier=ring.full,
+            barrier=barrier,
             index=index,
             multicast=b.const(mask, i32) if own >= 0 else None,
             span=s.span,
@@ -115,10 +115,25 @@ def _boxes(s: Copy, issue: Issue, engine: CopyEngine, cx: ThreadContext) -> tupl
     for axis, var in reversed(loops.items()):
         count = b.const(counts[axis], i32)
         body = (For(var=var, start=ZERO, stop=count, step=ONE, kind="unroll", body=body),)
+    if issue.index is not None:
+        size = prod(_extents(Side(cx.buffers[tile.buffer], tile, long_axes(tile), clip=False)))
+        size = size * cx.buffers[tile.buffer].dtype.storage_bits // 8
+        body = (
+            BarrierExpect(barrier=barrier, index=index, bytes=size, silent=True, span=s.span),
+            *body,
+        )
     if cx.threads > 1:
         number = b.floormod(cx.thread, group_threads(cx.target)) if apart else cx.thread
         body = (If(cond=b.eq(number, 0), then=body, span=s.span),)
     return body
+
+
+def _completion(issue: Issue, cx: ThreadContext) -> tuple[str, Expr]:
+    """The barrier onto which a load completes: the kernel's own, or its channel's."""
+    if issue.index is not None:
+        return issue.onto, Elements(cx).expr(issue.index)
+    ring = cx.rings[issue.onto]
+    return ring.full, ring.producer.at()
 
 
 def _per_group(tile: Region, cx: ThreadContext) -> bool:

@@ -41,6 +41,7 @@ from math import prod
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
+from tile_ir import build as b
 from tile_ir.core import Function, Stage
 from tile_ir.diag import InternalError
 from tile_ir.expr import Call, Var
@@ -49,6 +50,7 @@ from tile_ir.ops import (
     Alloc,
     Atomic,
     AtomicTile,
+    BarrierArrive,
     Convert,
     Copy,
     Fill,
@@ -59,6 +61,7 @@ from tile_ir.ops import (
     Kernel,
     Let,
     Parallel,
+    Pin,
     Reduce,
     Role,
     Scan,
@@ -73,6 +76,7 @@ from tile_ir.rewrite import map_exprs, replace, walk, with_body
 from tile_ir.types import i32
 from tile_passes.analysis.context import FactWalk
 from tile_passes.analysis.facts import Facts
+from tile_passes.analysis.manual import brought_for_others, with_engines
 from tile_passes.base import Pass
 from tile_passes.lower.atomics import lower_clipped_atomic, lower_clipped_store
 from tile_passes.lower.context import LowerContext
@@ -90,7 +94,7 @@ from tile_passes.lower.threads.first_trips import cleared_before
 from tile_passes.lower.threads.groups import group_number, group_threads
 from tile_passes.lower.threads.issues import lower_issue
 from tile_passes.lower.threads.layouts import choose_layouts
-from tile_passes.lower.threads.moves import lower_convert, lower_fill
+from tile_passes.lower.threads.moves import lower_convert, lower_fill, lower_pin
 from tile_passes.lower.threads.pieces import Item, Items, Nest, Piece, assemble
 from tile_passes.lower.threads.placed import placed
 from tile_passes.lower.threads.products import lower_gemm
@@ -133,13 +137,26 @@ ELEMENT_FORMS: Mapping[type[Stmt], Callable[[Stmt, LowerContext], Body | None]] 
 """Operations that become loops over elements before anything is known of threads; a rule that gives
 None leaves its operation to `RULES`."""
 
+
+def _lower_arrival(s: Stmt, cx: ThreadContext) -> Items:
+    """An arrival of every thread, or of the first for all of its role."""
+    assert isinstance(s, BarrierArrive)
+    if not s.one:
+        return lower_single(s, cx)
+    inner = lower_single(replace(s, one=False), cx)
+    head = If(cond=b.eq(cx.thread, 0), then=(), span=s.span)
+    return (Nest(head, (("then", inner), ("orelse", ()))),)
+
+
 RULES: Mapping[type[Stmt], Rule] = MappingProxyType(
     {
+        BarrierArrive: _lower_arrival,
         Convert: lower_convert,
         Copy: lower_copy_of_parts,
         Fill: lower_fill,
         Gemm: lower_gemm,
         Parallel: lower_parallel,
+        Pin: lower_pin,
         Reduce: lower_reduce,
     }
 )
@@ -191,7 +208,8 @@ class _Host:
 
     def _kernel(self, s: Kernel, facts: Facts) -> Kernel:
         threads = prod(s.threads)
-        body, rings = s.body, dict[str, Ring]()
+        body, rings = with_engines(s.body, self.target), dict[str, Ring]()
+        s = replace(s, body=body)
         if uses_channels(body):
             body, rings = lower_channels(s, self.target, self.buffers, self.names)
         scalars = [v for ring in rings.values() for c in ring.cursors for v in c.scalars]
@@ -218,11 +236,12 @@ class _Host:
             rings=rings,
         )
         lowering = _Lowering(steps, cx, register_limits(roles, threads, self.target))
-        return replace(s, body=self._finished(lowering.kernel(body, facts), rings))
+        handed = brought_for_others(body)
+        return replace(s, body=self._finished(lowering.kernel(body, facts), rings, handed))
 
-    def _finished(self, items: Items, rings: Mapping[str, Ring]) -> Body:
+    def _finished(self, items: Items, rings: Mapping[str, Ring], handed: frozenset[str]) -> Body:
         """The kernel's body with shared tiles at their offsets and barriers in between."""
-        carried = frozenset(n for ring in rings.values() for n in ring.channel.carries)
+        carried = frozenset(n for ring in rings.values() for n in ring.channel.carries) | handed
         toucher = Toucher(self.buffers)
         found = arena(items, toucher, carried)
 
@@ -331,7 +350,9 @@ class _Lowering:
         if isinstance(s, Alloc):
             return (Piece((self._alloc(s, cx),)),)
         if isinstance(s, View):
-            return (Piece((replace(s, buffer=flattened(s.buffer)),)),)
+            # Only shared memory is addressed by one offset.
+            seen = flattened(s.buffer) if s.buffer.scope == "shared" else s.buffer
+            return (Piece((replace(s, buffer=seen),)),)
         if Stage.SIMT not in opdef(s).stages:
             name = opdef(s).name
             raise InternalError("E9001", f"`{name}` in a thread's program", span=s.span)

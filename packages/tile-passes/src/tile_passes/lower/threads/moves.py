@@ -12,8 +12,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from tile_ir import build as b
+from tile_ir.core import Range, Region
 from tile_ir.expr import Expr, Load
-from tile_ir.ops import Convert, Copy, Fill, For
+from tile_ir.ops import Convert, Copy, Fill, For, Pin
+from tile_ir.rewrite import replace
 from tile_ir.types import i32
 from tile_passes.lower.context import long_axes
 from tile_passes.lower.threads.addresses import ZERO, bits_of
@@ -27,9 +29,10 @@ from tile_passes.lower.threads.matrix_loads import (
 from tile_passes.lower.threads.owners import Owner, owner
 from tile_passes.lower.threads.pieces import Items, Piece
 from tile_passes.lower.threads.spread import ONE, box_axes, dealt, register, relabel
+from tile_passes.lower.threads.turned_moves import turned_move
 
 if TYPE_CHECKING:
-    from tile_ir.core import Buffer, Region
+    from tile_ir.core import Buffer
     from tile_ir.diag import Span
     from tile_ir.layout import FragmentLayout
     from tile_ir.opdef import Body, Stmt
@@ -115,6 +118,9 @@ def move(
     together = together or store_matrices(a, c, layout, extents, cx, span)
     if together is not None:
         return (together,)
+    turned = turned_move(a, c, extents, cx, span)
+    if turned is not None:
+        return turned
     if a.buffer.dtype is not c.buffer.dtype and can_store_matrices(a, c, cx):
         return _converted_first(a, c, layout, extents, cx, span)
     over = cx.spread(layout, extents, vector)
@@ -314,6 +320,13 @@ def lower_fill(s: Stmt, cx: ThreadContext) -> Items:
     found = _owner(side, over, extents, cx)
     owned = () if found is None else ((buffer.name, found),)
     return (Piece(over.nest(body, s.span), owned),)
+
+
+def lower_pin(s: Stmt, cx: ThreadContext) -> Items:
+    """All registers that a thread has of the fragment."""
+    assert isinstance(s, Pin)
+    count = b.const(cx.layout(cx.buffers[s.value.buffer]).values, i32)
+    return (Piece((replace(s, value=Region(s.value.buffer, (Range(ZERO, count),))),)),)
 
 
 def filled(fragment: Buffer, value: Expr, cx: ThreadContext, span: Span | None) -> Body:

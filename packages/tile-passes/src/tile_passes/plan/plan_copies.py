@@ -1,0 +1,118 @@
+"""Plan whether the tiles of a loop's iteration get copies, so that the product of one iteration
+runs beside the vector work on the product of another.
+
+Only a loop is looked at whose products wait for that work because it reads what they overwrite.
+What it costs is counted by planning the unrolled loop as well. Groups of warps, and blocks on one
+core, fill each other's gaps without copies, which the model knows of the first only, and results
+leave beside the next tile only where no iteration lags: so copies are not made unless pinned.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from tile_ir.rewrite import declared, walk
+from tile_passes.base import Pass
+from tile_passes.plan.channels import rings
+from tile_passes.plan.keys import kernels, loop_key, tiles_of
+from tile_passes.plan.model import Candidate, Plan
+from tile_passes.plan.pins import decide
+from tile_passes.plan.plan_pipeline import groups_of, loop_body
+from tile_passes.plan.plan_roles import plan_roles
+from tile_passes.plan.schedule import candidates
+from tile_passes.plan.staging import fragment_registers, registers_left
+from tile_passes.plan.survey import survey, threads_of
+from tile_passes.plan.unroll_copies import (
+    COPIES,
+    even_trips,
+    is_plain,
+    private_tiles,
+    with_copies,
+)
+
+if TYPE_CHECKING:
+    from tile_ir.core import Function
+    from tile_ir.opdef import Body
+    from tile_ir.ops import For, Kernel
+    from tile_passes.base import PassContext
+    from tile_passes.plan.keys import Path
+    from tile_passes.plan.survey import Survey
+
+
+def plan_copies(fn: Function, cx: PassContext, plan: Plan) -> Plan:
+    """Decide `copies` of each pipelined loop with an asynchronous product whose result is used up
+    in the iteration: 1, or 2 iterations as one.
+
+    Raises:
+        TileError: E0702 for a pin that the loop or its registers do not allow.
+    """
+    if not any(atom.engine == "async" for atom in cx.target.matrix.values()):
+        return plan
+    buffers = declared(fn)
+    for kernel in kernels(fn):
+        tiles = tiles_of(kernel)
+        if tiles is None:
+            continue
+        found = survey(tiles.body, buffers, cx.target)
+        for path, loop in found.loops:
+            own = private_tiles(tiles.body, loop, buffers)
+            if not _awaited(found, path, own):
+                continue
+            why = _obstacle(cx, kernel, tiles.body, loop, own)
+            costs: tuple[Candidate, ...] = ()
+            if not why:
+                costs = _costs(fn, cx, kernel.name, found.names[path], loop, own)
+                why = "off unless pinned: other groups of warps fill the gaps as well"
+            key = f"{kernel.name}.{loop_key(found.names[path])}.copies"
+            allowed = (1, COPIES) if costs else (1,)
+            plan = decide(plan, cx, key, 1, reason=why, allowed=allowed, candidates=costs)
+    return plan
+
+
+def _awaited(found: Survey, path: Path, own: tuple[str, ...]) -> bool:
+    """Whether an asynchronous product directly in the loop writes a tile of the iteration alone."""
+    return any(
+        p.path[:-1] == (*path, 0) and p.stmt.c.buffer in own
+        for p in found.products
+        if any(atom.engine == "async" for atom in p.atoms)
+    )
+
+
+def _obstacle(cx: PassContext, kernel: Kernel, body: Body, loop: For, own: tuple[str, ...]) -> str:
+    """Why a loop cannot have copies, empty where it can."""
+    threads = threads_of(kernel.threads)
+    copied = tuple(s for s in walk(body) if getattr(getattr(s, "buffer", None), "name", "") in own)
+    more, left = fragment_registers(copied, threads), registers_left(body, threads, cx.target)
+    if more > left:
+        return f"{more} registers of a thread more, {max(left, 0)} are free"
+    if not even_trips(loop):
+        return f"its iterations are not known to be a multiple of {COPIES}"
+    return "" if is_plain(loop) else "its statements cannot stand in it twice"
+
+
+def _costs(
+    fn: Function, cx: PassContext, kernel: str, name: str, loop: For, own: tuple[str, ...]
+) -> tuple[Candidate, ...]:
+    """The modelled cycles of an iteration without and with copies."""
+    alone = _cycles(fn, cx, kernel, name)
+    paired = _cycles(with_copies(fn, {id(loop): own}), cx, kernel, name) / COPIES
+    return (
+        Candidate(1, alone, "cycles an iteration"),
+        Candidate(COPIES, paired, f"cycles an iteration, with a copy of {', '.join(own)}"),
+    )
+
+
+def _cycles(fn: Function, cx: PassContext, name: str, loop_name: str) -> float:
+    """The cycles of an iteration of the loop of that name by its best schedule."""
+    kernel = next(k for k in kernels(fn) if k.name == name)
+    tiles = tiles_of(kernel)
+    assert tiles is not None  # the loop stands in it
+    plan = plan_roles(fn, cx, Plan())
+    found = survey(tiles.body, declared(fn), cx.target)
+    path, loop = next((p, s) for p, s in found.loops if found.names[p] == loop_name)
+    groups = groups_of(kernel, cx.target)
+    body = loop_body(found, path, loop, rings(found, name, plan), name, plan, cx, groups)
+    return candidates(body.problem)[0].cycles
+
+
+PASS = Pass(name="plan-copies", phase="legalize", plan=plan_copies, doc=__doc__)
