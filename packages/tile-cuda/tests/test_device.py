@@ -257,7 +257,7 @@ def test_a_launch_costs_little_more_than_the_drivers(cupy, build):
     launch = build(fn)
     x, y = cupy.zeros(128, cupy.float32), cupy.zeros(128, cupy.float32)
     launch(x.data.ptr, y.data.ptr)
-    driver, contents = device.driver(), container.unpack(launch.path)
+    driver, contents = device.driver(), container.ARCHIVE.unpack(launch.path)
     handle = driver.moduleGetFunction(load_module(contents, launch.path), "f")
     entry = Entry(function=handle, name="f", formats="PP", threads=128, shared=0)
     prepare_launch(entry, 0)(1, x.data.ptr, y.data.ptr)

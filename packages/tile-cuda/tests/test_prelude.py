@@ -57,7 +57,7 @@ CALLS = {
     "tile_launch_dependents(); tile_wait_dependency()": ("ACQBULK", BULK),
     "r[0] = tile_any(r[1]) + tile_shuffle_xor(r[2], 1) + tile_lane() + tile_warp()": ("SHFL", ALL),
     "tile_reduce_add_f32x4((float *)g, 1, 2, 3, 4)": ("RED.*128|REDG|RED", BULK[:2]),
-    "tile_pin(__uint_as_float(r[0]), s)": ("FSETP", ALL),
+    "tile_pin(__uint_as_float(r[0]), s)": ("ISETP", ALL),
 }  # fmt: skip
 
 
@@ -106,17 +106,17 @@ def test_every_synchronous_atom_compiles(instructions, arch):
     assert f"HMMA.{'1688' if arch == 'sm_75' else '16816'}.F32" in machine
 
 
-def wide_kernel(kernel_name, atom, n, source):
-    name, text = wgmma_wrapper(atom, n, source)
-    flags = ", ".join("0" for _ in re.findall(r"int [AB]_MAJOR", text))
+def wide_kernel(kernel_name, atom, n, source, steps=1):
+    name, text = wgmma_wrapper(atom, n, source, steps)
+    flags = ", ".join("0" for _ in re.findall(r"int [AB]_MAJOR|int [AB]\d", text))
     c = atom_registers(atom.at_n(n), "accumulator")
     operand = "ra" if source == "rs" else "tile_descriptor<1>(s, 16, 1024)"
     body = f"""extern "C" __global__ void __launch_bounds__(128) {kernel_name}({c.kind} *p) {{
   extern __shared__ __align__(1024) unsigned char s[];
   {c.kind} c[{c.count}];
-  unsigned ra[4];
+  unsigned ra[{4 * steps}];
   for (int i = 0; i < {c.count}; i++) c[i] = p[i];
-  for (int i = 0; i < 4; i++) ra[i] = ((unsigned *)p)[i + 1000];
+  for (int i = 0; i < {4 * steps}; i++) ra[i] = ((unsigned *)p)[i + 1000];
   tile_wgmma_fence();
   {name}{f"<{flags}>" if flags else ""}(c, {operand}, tile_descriptor<1>(s, 16, 1024), true);
   tile_wgmma_commit();
@@ -141,6 +141,19 @@ def test_asynchronous_atoms_compile(instructions):
     assert len(shapes) == 18
     for name, shape in shapes.items():
         assert re.search(rf"\b[HQI]GMMA\.{shape}", machine[name]), shape
+
+
+@pytest.mark.parametrize("name", ["m64nNk16_f16", "m64nNk8_tf32", "m64nNk32_i8"])
+def test_steps_of_one_statement_are_so_many_instructions(instructions, name):
+    atom = spec.load("sm_90a").matrix[name]
+    own, text = {}, ""
+    for source in ("ss", "rs"):
+        wrapper, body = wide_kernel(f"k_{source}", atom, 64, source, steps=3)
+        own |= wrapper
+        text += body
+    machine = by_kernel(instructions(text, "sm_90a", own))
+    for source in ("ss", "rs"):
+        assert len(re.findall(rf"\b[HI]GMMA\.64x64x{atom.k}", machine[f"k_{source}"])) == 3
 
 
 def test_only_what_is_mentioned_is_printed_and_needs_come_first():

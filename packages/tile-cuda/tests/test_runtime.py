@@ -6,7 +6,7 @@ import struct
 import pytest
 
 from tile_cuda import device, launch, runtime
-from tile_cuda.container import Contents, pack
+from tile_cuda.container import ARCHIVE, Contents
 from tile_cuda.launch import Entry, Layout, prepare_launch
 from tile_cuda.runtime import CudaFunction
 from tile_cuda.tensor_maps import REMEMBERED, TensorMaps
@@ -97,7 +97,7 @@ def function(driver, tmp_path):
     def make(shared=0):
         path = tmp_path / "k.zip"
         path.write_bytes(
-            pack(Contents(cubin=b"\x7fELF", host=HOST.format(shared=shared), usage={}))
+            ARCHIVE.pack(Contents(code=b"\x7fELF", host=HOST.format(shared=shared), usage={}))
         )
         return CudaFunction(path, ("ptr", "i32", "f32"))
 
@@ -154,7 +154,7 @@ def test_dimensions_are_worked_out_beforehand(driver, tmp_path, monkeypatch, dev
     sizes = []
     monkeypatch.setattr(device, "allocate", lambda size, ordinal: (None, sizes.append(size) or 99))
     path = tmp_path / "k.zip"
-    path.write_bytes(pack(Contents(cubin=b"\x7fELF", host=PREPARED, usage={})))
+    path.write_bytes(ARCHIVE.pack(Contents(code=b"\x7fELF", host=PREPARED, usage={})))
     call = CudaFunction(path, ("ptr", "f32", "i32")).prepare(0, (1000,))
     assert driver.launches == sizes == []
     call(0x7F0000001000, 1.5)

@@ -4,12 +4,13 @@ import pytest
 
 from tile_cuda import nvcc, toolchain
 from tile_cuda.compiler_messages import parse_messages, raise_for_performance, spills_of
-from tile_cuda.container import Contents, KernelUsage, pack, unpack
+from tile_cuda.container import ARCHIVE, Contents, KernelUsage
 from tile_cuda.cubin import kernels_of, sections
 from tile_cuda.emulate.source import compile_ptx
 from tile_cuda.prelude.index import pieces_for
-from tile_cuda.toolchain import compile_source, find_compiler, options_for, write_atomically
+from tile_cuda.toolchain import compile_source, find_compiler, options_for
 from tile_ir.diag import InternalError, Span, TileError
+from tile_passes.launch.files import write_atomically
 
 PLAIN = 'extern "C" __global__ void k(float *x) { x[threadIdx.x] = expf(x[threadIdx.x]); }\n'
 SHARED = """extern "C" __global__ void k(float *x) {
@@ -154,11 +155,11 @@ def test_messages_without_a_marker_have_no_place():
 
 def test_archives_are_equal_for_equal_contents_and_read_back(tmp_path):
     row = KernelUsage(registers=8, static_shared=0, stack=0, spill_stores=0, spill_loads=0)
-    contents = Contents(cubin=b"\x7fELF", host="def bind(rt): pass\n", usage={"k": row})
-    assert pack(contents) == pack(contents)
+    contents = Contents(code=b"\x7fELF", host="def bind(rt): pass\n", usage={"k": row})
+    assert ARCHIVE.pack(contents) == ARCHIVE.pack(contents)
     path = tmp_path / "k.zip"
-    write_atomically(path, pack(contents))
-    assert unpack(path) == contents
+    write_atomically(path, ARCHIVE.pack(contents))
+    assert ARCHIVE.unpack(path) == contents
     assert [p.name for p in tmp_path.iterdir()] == ["k.zip"]
 
 
@@ -167,7 +168,7 @@ def test_a_damaged_archive(tmp_path, damage):
     path = tmp_path / "k.zip"
     path.write_bytes(damage)
     with pytest.raises(TileError) as caught:
-        unpack(path)
+        ARCHIVE.unpack(path)
     assert caught.value.code == "E3007"
 
 

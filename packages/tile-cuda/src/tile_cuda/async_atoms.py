@@ -15,17 +15,19 @@ from typing import TYPE_CHECKING
 
 from tile_cuda.descriptors import Descriptor, SharedOperand, shared_operand
 from tile_cuda.intrinsics.matrix import wgmma_wrapper
+from tile_cuda.matrix_steps import constant_distances, follow_each_other, steps_of
 from tile_ir import build as b
 from tile_ir.diag import InternalError
 from tile_ir.expr import Const
 from tile_ir.ops import Atom, CommitGroup
 from tile_ir.rewrite import walk
+from tile_ir.types import dtype
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from tile_ir.core import Buffer, Region
-    from tile_ir.opdef import Body
+    from tile_ir.opdef import Body, Stmt
     from tile_ir.ops import Kernel
     from tile_ir.target import TargetSpec
     from tile_passes.emit import StmtPrinter
@@ -79,21 +81,44 @@ class AsyncAtoms:
                     f" {call}({place}, {found.lead}, {found.stride});"
                 )
 
-    def print(self, p: StmtPrinter, s: Atom) -> None:
-        """One instruction; `init` becomes its choice to overwrite the accumulator."""
+    def print(self, p: StmtPrinter, s: Atom, steps: int = 1, moves: tuple[int, ...] = ()) -> None:
+        """One instruction, or `steps` of them whose operands lie `moves` further; `init` becomes
+        the choice to overwrite the accumulator."""
         buffers = p.exprs.buffers
         *first, last = self._shared_operands(s, buffers)
         atom = self.spec.matrix[s.name]
-        name, text = wgmma_wrapper(atom, last.mn, "ss" if first else "rs")
+        name, text = wgmma_wrapper(atom, last.mn, "ss" if first else "rs", steps)
         self.wrappers[name] = text
         a = self._described(p, first[0]) if first else f"(const unsigned *){self._place(p, s.a)}"
         majors = [int(o.mn_major) for o in (*first, last)]
-        flags = f"<{', '.join(map(str, majors))}>" if "template" in text else ""
-        if not flags and any(majors):
+        flagged = dtype(atom.a.dtype).bits == 16
+        if not flagged and any(majors):
             raise InternalError("E9001", f"{s.name} reads only along k", span=s.span)
-        c = self._place(p, s.c)
-        p.out.line(f"{name}{flags}({c}, {a}, {self._described(p, last)}, {self._keep(p, s)});")
+        numbers = ", ".join(map(str, [*(majors if flagged else ()), *moves]))
+        c, given = self._place(p, s.c), f"<{numbers}>" if numbers else ""
+        p.out.line(f"{name}{given}({c}, {a}, {self._described(p, last)}, {self._keep(p, s)});")
         self.opened.add(s.c.buffer)
+
+    def print_steps(self, p: StmtPrinter, loop: Stmt) -> bool:
+        """One statement for all instructions of an unrolled loop, where it is one product's."""
+        steps = steps_of(loop)
+        moves = self._moves(p, steps) if len(steps) > 1 and self.is_async(steps[0]) else None
+        if moves is None:
+            return False
+        self.print(p, steps[0], len(steps), moves)
+        return True
+
+    def _moves(self, p: StmtPrinter, steps: tuple[Atom, ...]) -> tuple[int, ...] | None:
+        """How far the operands in shared memory are from those of the first step, in chunks; None
+        where one is not at a constant distance, or A is not in registers one behind the other."""
+        operands = [self._shared_operands(s, p.exprs.buffers) for s in steps]
+        found: list[int] = []
+        for places in zip(*operands, strict=True):
+            moves = constant_distances([o.start for o in places])
+            if moves is None or len({o.descriptor for o in places}) > 1:
+                return None
+            found += moves
+        return tuple(found) if len(operands[0]) > 1 or follow_each_other(steps) else None
 
     def commit(self, p: StmtPrinter) -> None:
         """Close a group."""

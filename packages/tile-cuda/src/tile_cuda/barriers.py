@@ -38,9 +38,12 @@ def _barriers(p: StmtPrinter, s: Stmt) -> None:
     kind = "unsigned long long"
     p.out.line(f"{kind} *const {name} = ({kind} *)(arena + {s.offset});")
     with p.out.block("if (threadIdx.x == 0)"):
-        p.out.line("#pragma unroll")
-        step = f"tile_phase_init(&{name}[i], {s.arrivals})"
-        p.out.line(f"for (int i = 0; i < {s.count}; i++) {step};")
+        for i, arrivals in enumerate(s.each):
+            p.out.line(f"tile_phase_init(&{name}[{i}], {arrivals});")
+        if not s.each:
+            p.out.line("#pragma unroll")
+            step = f"tile_phase_init(&{name}[i], {s.arrivals})"
+            p.out.line(f"for (int i = 0; i < {s.count}; i++) {step};")
         p.out.line("tile_phase_init_fence();")
 
 
@@ -59,7 +62,8 @@ def _arrive(p: StmtPrinter, s: Stmt) -> None:
 
 def _expect(p: StmtPrinter, s: Stmt) -> None:
     assert isinstance(s, BarrierExpect)
-    p.out.line(f"tile_phase_expect({_place(p, s.barrier, s.index)}, {s.bytes});")
+    call = "tile_phase_announce" if s.silent else "tile_phase_expect"
+    p.out.line(f"{call}({_place(p, s.barrier, s.index)}, {s.bytes});")
 
 
 def _wait(p: StmtPrinter, s: Stmt) -> None:

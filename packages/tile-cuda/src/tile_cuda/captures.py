@@ -1,4 +1,4 @@
-"""What a kernel takes from the host function around it: the parameters of the emitted function."""
+"""What a kernel takes: what every device's kernel does, and tensor maps for the copy engine."""
 
 from __future__ import annotations
 
@@ -6,66 +6,31 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from tile_ir import build as b
-from tile_ir.expr import Expr, Var, free_vars
-from tile_ir.opdef import Access
-from tile_ir.ops import Alloc, BoxLoad, BoxStore, Kernel, Tiles, View
-from tile_ir.rewrite import all_effects, bound_vars, effects, stmt_exprs, walk
-from tile_passes.emit.device_dialect import carrier_type
+from tile_ir.ops import BoxLoad, BoxStore
+from tile_passes.emit import captures as shared
+from tile_passes.emit.captures import Parameter
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Mapping
 
     from tile_cuda.boxes import BoxMap
-    from tile_ir.core import Buffer
+    from tile_ir.core import Region
+    from tile_ir.expr import Expr
     from tile_ir.opdef import Stmt
+    from tile_ir.ops import Kernel, Tiles
     from tile_passes.emit import ExprPrinter
 
-__all__ = [
-    "POINTER",
-    "TENSOR_MAP",
-    "Parameter",
-    "cluster_extents",
-    "loops_over_tiles",
-    "parameters",
-    "tiles_of",
-]
+__all__ = ["TENSOR_MAP", "MapParameter", "cluster_extents", "parameters"]
 
-POINTER = "P"
 TENSOR_MAP = "M"
 """A tensor map's letter; it has no format of its own in `struct`."""
-FORMATS = {
-    "bool": "?",
-    "i8": "b",
-    "u8": "B",
-    "i16": "h",
-    "u16": "H",
-    "i32": "i",
-    "u32": "I",
-    "i64": "q",
-    "u64": "Q",
-    "f32": "f",
-    "f64": "d",
-}
-"""Carrier -> its format in `struct`, where native alignment is that of C."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Parameter:
-    """One parameter of a kernel: the name in the IR, the C++ declaration, the letter of its format.
+class MapParameter(Parameter):
+    """A tensor map of the buffer of that name."""
 
-    `box` is set where it is a tensor map of the buffer of that name.
-    """
-
-    name: str
-    declaration: str
-    format: str
-    box: BoxMap | None = None
-
-
-def tiles_of(kernel: Kernel) -> Tiles | None:
-    """The tile loop of a kernel, the first where each role has its own (all have the same tiles);
-    None where it runs as one block."""
-    return next((s for s in walk(kernel.body) if isinstance(s, Tiles)), None)
+    box: BoxMap
 
 
 def parameters(
@@ -73,29 +38,8 @@ def parameters(
 ) -> tuple[Parameter, ...]:
     """Tensor maps, then the buffers and variables that a kernel uses and does not declare, in order
     of first use."""
-    inside = {s.buffer.name for s in walk(kernel.body) if isinstance(s, (Alloc, View))}
-    bound = {v for s in walk(kernel.body) for v in bound_vars(s)}
-    written = _written(kernel)
-    used = [n for n in dict.fromkeys(_buffers_used(kernel)) if n not in inside]
-    found = {n: _pointer(exprs, exprs.buffers[n], n in written) for n in used}
-    texts = [e for s in walk(kernel.body) for e in _needed(kernel, s)]
-    shapes = [e for n in (*used, *inside) for e in _shape_exprs(exprs.buffers[n])]
-    for var in _free(texts, shapes):
-        if var not in bound:
-            found[var.name] = _scalar(exprs, var)
-    return (*(_tensor_map(box, name) for box, name in maps.items()), *found.values())
-
-
-def _needed(kernel: Kernel, s: Stmt) -> Iterable[Expr]:
-    """The expressions that the device computes of a statement."""
-    if isinstance(s, Tiles) and not loops_over_tiles(kernel, s):
-        return s.extents[:-1]  # the last index is what the others leave of the block's number
-    return stmt_exprs(s)
-
-
-def loops_over_tiles(kernel: Kernel, tiles: Tiles) -> bool:
-    """Whether a block takes one tile after the other; else each has its own block."""
-    return tiles.claim != "hardware" and kernel.blocks is not None
+    rest = shared.parameters(exprs, kernel, elsewhere=_box_of)
+    return (*(_tensor_map(box, name) for box, name in maps.items()), *rest)
 
 
 def cluster_extents(kernel: Kernel, tiles: Tiles) -> tuple[Expr, ...]:
@@ -104,45 +48,12 @@ def cluster_extents(kernel: Kernel, tiles: Tiles) -> tuple[Expr, ...]:
     return tuple(b.ceildiv(e, n) if n > 1 else e for e, n in zip(tiles.extents, sizes))  # noqa: B905 -- axes without an entry have single tiles
 
 
-def _written(kernel: Kernel) -> frozenset[str]:
-    writes = Access.WRITE | Access.UPDATE
-    written = {e.buffer for e in all_effects(kernel.body) if e.access & writes}
-    views = {s.buffer.name: s.source for s in walk(kernel.body) if isinstance(s, View)}
-    return frozenset({*written, *(views[n] for n in written if n in views)})
-
-
-def _buffers_used(kernel: Kernel) -> Iterator[str]:
-    for s in walk(kernel.body):
-        box = s.src if isinstance(s, BoxLoad) else s.dst if isinstance(s, BoxStore) else None
-        yield from (e.buffer for e in effects(s) if e.region is not box)
-    yield from (s.source for s in walk(kernel.body) if isinstance(s, View))
-
-
-def _shape_exprs(buffer: Buffer) -> tuple[Expr, ...]:
-    """What addresses need: strides, or the extents of all axes but the first."""
-    if buffer.scope != "global":
-        return ()
-    return buffer.strides if buffer.strides is not None else buffer.shape[1:]
-
-
-def _free(texts: Iterable[Expr], shapes: Iterable[Expr]) -> Iterator[Var]:
-    seen = (v for e in (*texts, *shapes) for v in sorted(free_vars(e), key=lambda v: v.name))
-    return iter(dict.fromkeys(seen))
-
-
-def _pointer(exprs: ExprPrinter, buffer: Buffer, mutable: bool) -> Parameter:
-    kind = exprs.dialect.storage(buffer.dtype)
-    text = f"{'' if mutable else 'const '}{kind} *{exprs.name(buffer.name)}"
-    return Parameter(name=buffer.name, declaration=text, format=POINTER)
+def _box_of(s: Stmt) -> Region | None:
+    """The region of global memory that a statement reaches through a tensor map."""
+    return s.src if isinstance(s, BoxLoad) else s.dst if isinstance(s, BoxStore) else None
 
 
 def _tensor_map(box: BoxMap, name: str) -> Parameter:
     """The engine reads the map where the launch puts parameters, so it must stay there."""
     text = f"const __grid_constant__ tile_tensor_map {name}"
-    return Parameter(name=box.buffer, declaration=text, format=TENSOR_MAP, box=box)
-
-
-def _scalar(exprs: ExprPrinter, var: Var) -> Parameter:
-    carrier = carrier_type(var.dtype)
-    text = f"const {exprs.dialect.carrier(var.dtype)} {exprs.name(var.name)}"
-    return Parameter(name=var.name, declaration=text, format=FORMATS[carrier.name])
+    return MapParameter(name=box.buffer, declaration=text, format=TENSOR_MAP, box=box)

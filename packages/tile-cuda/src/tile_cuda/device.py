@@ -26,10 +26,12 @@ __all__ = [
     "current_stream",
     "driver",
     "ensure_context",
+    "is_captured",
     "made_current",
     "make_current",
     "multiprocessors",
     "stream_of",
+    "zeroed",
 ]
 
 CAPABILITY_MAJOR, CAPABILITY_MINOR, MULTIPROCESSORS = 75, 76, 16
@@ -171,6 +173,23 @@ def stream_of(library: str | None) -> Callable[[int], int]:
 
 def _cupy_stream(device: int) -> int:
     return int(sys.modules["cupy"].cuda.get_current_stream().ptr)
+
+
+def is_captured(stream: int) -> bool:
+    """Whether what is launched on a stream goes into a graph instead."""
+    found: bool = _modules()[1].streamIsCapturing(stream)
+    return found
+
+
+def zeroed(size: int, device: int) -> int:
+    """The address of device memory full of zeros, which is never given back. No graph may be under
+    capture, and all streams see the zeros: the device has been waited for."""
+    runtime = _modules()[1]
+    with made_current(device, current_device()):
+        address: int = runtime.malloc(size)
+        runtime.memset(address, 0, size)
+        runtime.deviceSynchronize()
+    return address
 
 
 def allocate(size: int, device: int) -> tuple[object, int]:

@@ -11,47 +11,31 @@ from typing import TYPE_CHECKING
 
 from tile_cuda import knobs
 from tile_cuda.alignments import alignments, pitches
-from tile_cuda.container import Contents, pack
+from tile_cuda.container import ARCHIVE, Contents
 from tile_cuda.emit import emit_function
 from tile_cuda.host_code import host_source
 from tile_cuda.runtime import CudaFunction
-from tile_cuda.toolchain import compile_source, find_compiler, options_for, write_atomically
-from tile_ir.diag import TileError
-from tile_passes.emit import c_name
-from tile_passes.plan.model import Plan
+from tile_cuda.toolchain import compile_source, find_compiler, options_for
+from tile_passes.launch.artifact import DeviceArtifact, artifact_of
+from tile_passes.launch.files import write_atomically
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-    from tile_cuda.emit import EmittedKernel
     from tile_ir.core import Function
     from tile_ir.target import TargetSpec
+    from tile_passes.plan.model import Plan
 
 __all__ = ["Artifact", "CudaRuntime", "CudaToolchain", "emit"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Artifact:
-    """What compiling gives before NVIDIA's compiler is asked: device text, host text, how to call
-    it.
+class Artifact(DeviceArtifact):
+    """What compiling gives before NVIDIA's compiler is asked. `pitches` are the bytes that the
+    strides of each parameter have to be a multiple of."""
 
-    `signature` has "ptr" or the name of a type for each argument: the function's parameters in
-    order, then its dimensions; `alignments` the bytes that the address of each parameter has to be
-    a multiple of, `pitches` those of its strides. `strict` is whether products and sums keep their
-    own roundings.
-    """
-
-    source: str
-    host: str
-    entry: str
-    signature: tuple[str, ...]
-    alignments: tuple[int, ...]
     pitches: tuple[int, ...]
-    kernels: tuple[str, ...]
-    strict: bool
-    plan: Plan
-    lowered: Function
 
 
 def emit(fn: Function, spec: TargetSpec, plan: Plan | None = None) -> Artifact:
@@ -60,32 +44,16 @@ def emit(fn: Function, spec: TargetSpec, plan: Plan | None = None) -> Artifact:
     Raises TileError E3010 where a block needs more shared memory than the description has.
     """
     made = emit_function(fn, spec)
-    for kernel in made.kernels:
-        _check_shared(kernel, spec)
-    kinds = ("ptr" if p.scalar is None else p.scalar.dtype.name for p in fn.params)
-    return Artifact(
-        source=made.text,
+    return artifact_of(
+        Artifact,
+        fn,
+        made,
+        spec,
+        plan,
         host=host_source(fn, made),
-        entry=c_name(fn.name),
-        signature=(*kinds, *(d.dtype.name for d in fn.dims)),
         alignments=alignments(fn),
         pitches=pitches(fn),
-        kernels=tuple(kernel.name for kernel in made.kernels),
-        strict=fn.numerics == "strict",
-        plan=plan or Plan(),
-        lowered=fn,
     )
-
-
-def _check_shared(kernel: EmittedKernel, spec: TargetSpec) -> None:
-    limit = spec.capacity("shared")
-    if kernel.shared_bytes > limit:
-        raise TileError(
-            "E3010",
-            f"{kernel.name} needs {kernel.shared_bytes} bytes of shared memory for a block",
-            notes=(f"{spec.arch} has {limit}",),
-            help="Use smaller blocks or fewer stages.",
-        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,7 +82,7 @@ class CudaToolchain:
         """
         arch = self.spec.toolchain.cpu
         cubin, usage = compile_source(artifact.source, arch, artifact.strict, flags=flags)
-        write_atomically(out, pack(Contents(cubin=cubin, host=artifact.host, usage=usage)))
+        write_atomically(out, ARCHIVE.pack(Contents(code=cubin, host=artifact.host, usage=usage)))
         if knobs.keep_source():
             write_atomically(out.with_suffix(self.source_suffix), artifact.source.encode())
 

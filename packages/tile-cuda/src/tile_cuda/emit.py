@@ -8,78 +8,48 @@ end at 65535), and the tile's indices are taken out of the block's number.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from tile_cuda.barriers import BARRIER_BYTES
-from tile_cuda.captures import Parameter, cluster_extents, loops_over_tiles, parameters
+from tile_cuda.captures import cluster_extents, parameters
 from tile_cuda.dialect import DIALECT
 from tile_cuda.engines import KernelPrinter
 from tile_cuda.names import OWN, identifiers
 from tile_cuda.places import summands
 from tile_cuda.prelude.index import defined_names, mentioned, pieces_for
 from tile_ir import build as b
-from tile_ir.expr import Cast, Const, Expr, Ramp, Var, free_vars
-from tile_ir.ops import Alloc, Barriers, For, Kernel, RegisterLimit, Tiles
+from tile_ir.expr import Const, Expr, Var, free_vars
+from tile_ir.ops import Barriers, Claim, For, Kernel, RegisterLimit, Tiles
 from tile_ir.rewrite import declared, walk
-from tile_ir.types import i32
-from tile_passes.emit import ExprPrinter, Writer, c_name
-from tile_passes.emit.addresses import element_strides
-from tile_passes.emit.dialect import ADD, PRIMARY, UNARY
+from tile_passes.emit import Writer
+from tile_passes.emit.captures import loops_over_tiles
+from tile_passes.emit.dialect import UNARY
+from tile_passes.emit.kernels import (
+    DeviceExprPrinter,
+    EmittedKernel,
+    Source,
+    arena_bytes,
+    kernel_name,
+)
 from tile_passes.naming import Names
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from tile_ir.core import Buffer, Function
+    from tile_ir.core import Function
     from tile_ir.opdef import Stmt
     from tile_ir.target import TargetSpec
 
-__all__ = ["EmittedKernel", "Source", "emit_function"]
+__all__ = ["emit_function"]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class EmittedKernel:
-    """One kernel: its name in the binary, what it takes, threads and bytes of shared memory of a
-    block, blocks of a cluster."""
-
-    name: str
-    parameters: tuple[Parameter, ...]
-    threads: int
-    shared_bytes: int
-    cluster: int = 1
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Source:
-    """The text of one function and its kernels in launch order; `names` maps IR names to
-    identifiers, for the host part."""
-
-    text: str
-    kernels: tuple[EmittedKernel, ...]
-    names: dict[str, str]
-
-
-class DeviceExprPrinter(ExprPrinter):
-    """Indices are computed in their own type, 32 bits wide where the program proves that enough;
-    products with the strides of global memory take 64."""
+class CudaExprPrinter(DeviceExprPrinter):
+    """Adds to an address last what the steps of unrolled loops do."""
 
     unrolled: frozenset[Var] = frozenset()
     """Variables of loops that are unrolled."""
 
-    def offset(self, buffer: Buffer, indices: Sequence[Expr]) -> str:
-        """The element offset of `indices`; of the first lane where the last one is a ramp."""
-        strides = element_strides(buffer)
-        starts = [i.base if isinstance(i, Ramp) else i for i in indices]
-        if buffer.scope == "global":
-            return self._wide_offset(starts, strides)
-        total: Expr = Const(0, i32)
-        for start, stride in zip(starts, strides, strict=True):
-            step = Const(int(stride.value), i32) if isinstance(stride, Const) else stride
-            total = b.add(total, b.mul(b.cast(start, i32), step))
-        return self.value(total)
-
-    def _wide_offset(self, starts: Sequence[Expr], strides: Sequence[Expr]) -> str:
+    def wide_offset(self, starts: Sequence[Expr], strides: Sequence[Expr]) -> str:
         """The sum over the axes. What the steps of unrolled loops add comes last and apart: it
         becomes the constant of an access, and all steps share one address."""
         terms: list[str] = []
@@ -87,7 +57,7 @@ class DeviceExprPrinter(ExprPrinter):
         for start, stride in zip(starts, strides, strict=True):
             for part, to in zip(self._parted(start), (terms, steps), strict=True):
                 if not (isinstance(part, Const) and part.value == 0):
-                    to.append(self._wide_term(part, stride))
+                    to.append(self.wide_term(part, stride))
         return " + ".join([*terms, *steps]) or "0"
 
     def _parted(self, start: Expr) -> tuple[Expr, Expr]:
@@ -102,17 +72,6 @@ class DeviceExprPrinter(ExprPrinter):
                 rest = b.add(rest, term)
         return rest, steps
 
-    def _wide_term(self, start: Expr, stride: Expr) -> str:
-        if isinstance(stride, Const) and stride.value == 1:
-            return self.value(start, ADD)
-        narrow = stride.a if isinstance(stride, Cast) else stride
-        by = (
-            self.value(narrow, UNARY)
-            if isinstance(narrow, (Const, Var))
-            else self.index(stride, PRIMARY)
-        )
-        return f"(long long){self.value(start, UNARY)} * {by}"
-
 
 def emit_function(fn: Function, spec: TargetSpec, line_directives: bool = False) -> Source:
     """Print a lowered function for `spec`. Pure: equal functions give equal text."""
@@ -120,7 +79,7 @@ def emit_function(fn: Function, spec: TargetSpec, line_directives: bool = False)
     barriers = [s.name for s in walk(fn.body) if isinstance(s, Barriers)]
     names = identifiers(fn, [*buffers, *barriers])
     taken = Names({*OWN, *names.values()})
-    exprs = DeviceExprPrinter(DIALECT, buffers, names, set())
+    exprs = CudaExprPrinter(DIALECT, buffers, names, set())
     exprs.unrolled = frozenset(
         s.var for s in walk(fn.body) if isinstance(s, For) and s.kind == "unroll"
     )
@@ -136,33 +95,10 @@ def emit_function(fn: Function, spec: TargetSpec, line_directives: bool = False)
     return Source(text=text, kernels=kernels, names=names)
 
 
-def kernel_name(fn: Function, kernel: Kernel) -> str:
-    """The kernel's own name, and the function's where that does not say it yet."""
-    own = kernel.name if kernel.name.startswith(fn.name) else f"{fn.name}_{kernel.name}"
-    return c_name(own)
-
-
 def shared_bytes(kernel: Kernel) -> int:
     """The size of a block's arena: where the last buffer or barrier ends."""
-    ends = [0]
-    for s in walk(kernel.body):
-        if isinstance(s, Alloc) and s.buffer.scope == "shared":
-            ends.append((s.buffer.offset or 0) + _bytes(s.buffer))
-        elif isinstance(s, Barriers):
-            ends.append(s.offset + s.count * BARRIER_BYTES)
-    return max(ends)
-
-
-def _bytes(buffer: Buffer) -> int:
-    element = buffer.dtype.storage_bits
-    count = buffer.slots
-    if buffer.layout is not None:
-        count *= buffer.layout.cosize(element)
-    else:
-        for extent in buffer.shape:
-            assert isinstance(extent, Const)
-            count *= int(extent.value)
-    return -(-count * element // 8)
+    barriers = (s for s in walk(kernel.body) if isinstance(s, Barriers))
+    return max([arena_bytes(kernel), *(s.offset + s.count * BARRIER_BYTES for s in barriers)])
 
 
 def _kernel(p: KernelPrinter, fn: Function, kernel: Kernel, names: Names) -> EmittedKernel:
@@ -177,6 +113,7 @@ def _kernel(p: KernelPrinter, fn: Function, kernel: Kernel, names: Names) -> Emi
         if size:
             p.out.line("extern __shared__ __align__(1024) unsigned char arena[];")
         p.rules[Tiles] = lambda _, s: _tiles(p, kernel, s)
+        p.rules[Claim] = lambda _, s: _claim(p, kernel, s)
         p.body(kernel.body)
     p.out.line()
     return EmittedKernel(
@@ -221,11 +158,23 @@ def _tiles(p: KernelPrinter, kernel: Kernel, tiles: Stmt) -> None:
     count = " * ".join(p.exprs.value(e, UNARY) for e in extents) or "1"
     snake = tiles.deal == "snake"
     number = "turn" if snake else "tile"
-    head = f"for (int {number} = {first}; {number} < {count}; {number} += {step})"
+    go_on = f"{number} = {p.exprs.name(tiles.next)}" if tiles.next else f"{number} += {step}"
+    head = f"for (int {number} = {first}; {number} < {count}; {go_on})"
     with p.out.block(head), p.atoms.asynchronous.loop(tiles.body):
         if snake:
             p.out.line(f"const int tile = tile_snake(turn, {count}, {step});")
         _tile(p, kernel, tiles, "tile")
+
+
+def _claim(p: KernelPrinter, kernel: Kernel, s: Stmt) -> None:
+    """One draw from the counter of the launch; the first tiles are those of blocks or clusters."""
+    assert isinstance(s, Claim)
+    assert s.result is not None  # lowering has taken the channel's place
+    together = math.prod(kernel.cluster)
+    first = f"(int)gridDim.x / {together}" if together > 1 else "(int)gridDim.x"
+    counter, tiles = p.exprs.name(s.counter), p.exprs.value(s.tiles)
+    name = p.exprs.name(s.result.name)
+    p.out.line(f"const int {name} = tile_claim({counter}, {tiles}, {first});")
 
 
 def _tile(p: KernelPrinter, kernel: Kernel, tiles: Tiles, number: str) -> None:

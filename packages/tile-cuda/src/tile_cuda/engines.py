@@ -8,11 +8,24 @@ from typing import TYPE_CHECKING
 from tile_cuda.async_atoms import MATRIX_ENGINE
 from tile_cuda.atoms import AtomPrinter
 from tile_cuda.boxes import BoxPrinter
-from tile_cuda.statements import print_memory, rules_for
+from tile_cuda.statements import rules_for
 from tile_ir.diag import InternalError
-from tile_ir.ops import Alloc, Atom, BoxLoad, BoxStore, CommitGroup, For, If, SettleCount, While
+from tile_ir.expr import Const
+from tile_ir.ops import (
+    Alloc,
+    Atom,
+    BoxLoad,
+    BoxStore,
+    CommitGroup,
+    For,
+    If,
+    Pin,
+    SettleCount,
+    While,
+)
 from tile_passes.emit import StmtPrinter
 from tile_passes.emit.cfamily import RULES
+from tile_passes.emit.device_statements import print_memory
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -40,6 +53,7 @@ class KernelPrinter(StmtPrinter):
             BoxLoad: self.boxes.load,
             BoxStore: self.boxes.store,
             CommitGroup: _commit,
+            Pin: _pin,
             SettleCount: _settle,
         }
         super().__init__(exprs, out, {**rules_for(spec), **own})
@@ -60,6 +74,8 @@ class KernelPrinter(StmtPrinter):
 
     def _loop(self, p: StmtPrinter, s: Stmt) -> None:
         assert isinstance(s, (For, While))
+        if self.atoms.asynchronous.print_steps(p, s):
+            return
         with self.atoms.asynchronous.loop(s.body):
             self._plain[type(s)](p, s)
 
@@ -86,6 +102,21 @@ def _commit(p: StmtPrinter, s: Stmt) -> None:
         raise InternalError("E9001", f"{s.engine} has no groups to commit", span=s.span)
     else:
         p.out.line("tile_copy_commit();" if engine.bytes else "tile_bulk_commit();")
+
+
+def _pin(p: StmtPrinter, s: Stmt) -> None:
+    """What keeps the next wait behind the computation of these registers, on architectures whose
+    assembler moves it: their sum is asked for in front of it."""
+    assert isinstance(s, Pin)
+    assert isinstance(p, KernelPrinter)
+    if p.spec.hints.get("pin") != "never_taken_store":
+        return
+    buffer, name = p.exprs.buffers[s.value.buffer], p.exprs.name(s.value.buffer)
+    (held,) = s.value.ranges
+    if buffer.dtype.name != "f32" or not isinstance(held.extent, Const):
+        raise InternalError("E9001", f"a pin of {buffer.dtype} in {s.value}", span=s.span)
+    parts = [f"{name}[{i}]" for i in range(int(held.extent.value))]
+    p.out.line(f"tile_pin({' + '.join(parts)}, arena);")
 
 
 def _settle(p: StmtPrinter, s: Stmt) -> None:

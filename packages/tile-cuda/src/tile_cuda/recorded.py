@@ -82,6 +82,17 @@ class _Recorder:
         self.lines.append(f"{name}_memory, {name} = allocate({known})")
         return None, _StandIn(name)
 
+    def kept(self, name: str, size: int) -> Callable[[], _StandIn]:
+        """What writes down that a launch needs memory of its stream."""
+        known = self._named("kept", self.host.kept_memory(name, size).at)
+
+        def found() -> _StandIn:
+            text = f"{known}_address"
+            self.lines.append(f"{text} = {known}(stream(device))")
+            return _StandIn(text)
+
+        return found
+
     def workers(self) -> int:
         """Blocks that run at once."""
         return self.host.workers()

@@ -12,7 +12,8 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from tile_cuda import device as devices
-from tile_cuda.container import unpack
+from tile_cuda.container import ARCHIVE
+from tile_cuda.kept import Kept
 from tile_cuda.launch import Entry, prepare_launch
 from tile_cuda.recorded import record
 from tile_cuda.tensor_maps import TensorMaps
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from pathlib import Path
 
-    from tile_cuda.container import Contents
+    from tile_cuda.container import Contents, KernelUsage
 
 __all__ = ["CudaFunction"]
 
@@ -40,7 +41,7 @@ class CudaFunction:
     def __init__(self, path: Path, signature: Sequence[str] = ()) -> None:
         self.path = str(path)
         self.signature = tuple(signature)
-        self._contents = unpack(path)
+        self._contents = ARCHIVE.unpack(path)
         namespace: dict[str, Any] = {}
         code = compile(self._contents.host, f"{path}:host.py", "exec")
         exec(code, namespace)  # our own text, made by host_code
@@ -105,11 +106,11 @@ def _on(device: int, function: CudaFunction, dims: tuple[int, ...], *values: flo
         function(*values, *dims)
 
 
-def load_module(contents: Contents, path: str) -> int:
+def load_module(contents: Contents[KernelUsage], path: str) -> int:
     """Load machine code into the current context. Raises TileError E3007 where it is refused."""
     driver = devices.driver()
     try:
-        module: int = driver.moduleLoadData(contents.cubin)
+        module: int = driver.moduleLoadData(contents.code)
     except driver.CUDADriverError as error:
         raise TileError(
             "E3007",
@@ -127,6 +128,7 @@ class Host:
         self.module = module
         self.device = device
         self._entries: dict[str, Entry] = {}
+        self._kept: dict[str, Kept] = {}
 
     def kernel(self, name: str, formats: str, threads: int, shared: int) -> Callable[..., None]:
         """A prepared launch. Raises TileError E3010 for more shared memory than there is."""
@@ -154,6 +156,15 @@ class Host:
     def allocate(self, size: int) -> tuple[object, int]:
         """A workspace: its owner and its address."""
         return devices.allocate(size, self.device)
+
+    def kept(self, name: str, size: int) -> Callable[[], int]:
+        """What gives the address of memory of that name for a launch on the current stream."""
+        found, device, stream = self.kept_memory(name, size), self.device, devices.current_stream
+        return lambda: found.at(stream(device))
+
+    def kept_memory(self, name: str, size: int) -> Kept:
+        """The memory of a name, which all uses of this function on this device share."""
+        return self._kept.setdefault(name, Kept(size, self.device))
 
     def workers(self) -> int:
         """Blocks that run at once, one to a multiprocessor."""

@@ -9,15 +9,11 @@ instructions - is an error with a code.
 
 from __future__ import annotations
 
-import os
-import tempfile
-from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 from tile_cuda import knobs
 from tile_cuda.compiler_messages import (
     compiler_failed,
-    file_error,
     raise_for_performance,
     spills_of,
 )
@@ -32,7 +28,7 @@ if TYPE_CHECKING:
 
     from tile_cuda.nvrtc import Compiled
 
-__all__ = ["Compiler", "compile_source", "find_compiler", "options_for", "write_atomically"]
+__all__ = ["Compiler", "compile_source", "find_compiler", "options_for"]
 
 SOURCE_NAME = "kernel.cu"
 SPILL_LIMIT = 128
@@ -148,22 +144,3 @@ def _refuse_spills(usage: Mapping[str, KernelUsage]) -> None:
                 notes=(f"{row.registers} registers a thread, and not enough",),
                 help="Use smaller blocks or more threads.",
             )
-
-
-def write_atomically(path: Path, data: bytes) -> None:
-    """Write `data` to `path` so that readers see the old file or the new one, never a part.
-
-    Raises TileError E3003 where the folder cannot be written or the disk is full.
-    """
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-        try:
-            with os.fdopen(handle, "wb") as file:
-                file.write(data)
-            os.replace(name, path)
-        except BaseException:
-            Path(name).unlink(missing_ok=True)
-            raise
-    except OSError as error:
-        raise file_error(error, path) from error

@@ -3,10 +3,9 @@
 import pytest
 
 from tile_cuda.emulate.ptx import Instruction, parse, split_operands
-from tile_cuda.emulate.source import regions_text, source_of
+from tile_cuda.emulate.source import source_of
 from tile_cuda.emulate.translate import OPCODES, translate
 from tile_ir.diag import TileError
-from tile_ir.text import parse_function
 
 TEXT = """.version 9.5
 .target sm_90a
@@ -96,17 +95,3 @@ def test_an_unknown_name_is_refused():
 
 def test_every_family_has_a_writer():
     assert {"ld", "st", "mma", "wgmma", "mbarrier", "cp", "bar", "shfl", "setp"} <= OPCODES.keys()
-
-
-def test_regions_end_at_the_last_element():
-    fn = parse_function(
-        "func @f(A: global f16[M, N] strides (2 * N, 1), B: global f32[M]) dims (M, N) {\n"
-        "  kernel @f threads = (32) {\n    store B[0] = f32(A[0, 0])\n  }\n}"
-    )
-    namespace = {}
-    exec(regions_text(fn), namespace)
-    assert namespace["regions"](1000, 2000, 3, 8) == [
-        ("A", 1000, 2 * (2 * 16 + 8), False),
-        ("B", 2000, 12, True),
-    ]
-    assert [size for _, _, size, _ in namespace["regions"](1, 2, 0, 8)] == [0, 0]

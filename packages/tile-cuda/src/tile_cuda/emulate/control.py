@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tile_cuda.emulate.memory import OPERATIONS, TYPES
+from tile_cuda.emulate.ptx import Instruction
 from tile_cuda.emulate.values import Context, Value, any_of, carrier
 
 if TYPE_CHECKING:
@@ -23,6 +24,8 @@ def _branch(c: Context) -> None:
 
 
 def _end(c: Context) -> None:
+    if any(isinstance(s, Instruction) and s.parts[0] == "wgmma" for s in c.kernel.body):
+        c.line("cuda_wgmma_end(t);")
     c.line("return;")
 
 

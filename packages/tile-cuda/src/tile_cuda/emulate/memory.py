@@ -20,8 +20,11 @@ SPACES = {
     "shared:cluster": "EMU_SHARED_CLUSTER",
     "local": "EMU_LOCAL",
 }
-POLLED = {"volatile", "acquire", "relaxed", "mmio"}
-"""A load with one of these may stand in a loop that waits for another thread."""
+STRONG = {"volatile", "acquire", "release", "relaxed", "mmio"}
+"""Other threads may access the same memory at the same time; a load with one of these may stand in
+a loop that waits for another thread."""
+PUBLISHING = {"release", "acq_rel"}
+"""What the thread has seen before is seen by those who see what it writes here."""
 OPERATIONS = {
     "add": "EMU_ADD",
     "min": "EMU_MIN",
@@ -69,7 +72,8 @@ def _load(c: Context) -> None:
     if any(p.startswith("param") for p in parts):
         c.line(f"__builtin_memcpy(q_, (char *){address}, sizeof q_);")
     else:
-        c.line(f"emu_load(t, {c.at}, {space_of(parts)}, {address}, sizeof q_, q_, k_);")
+        strong = " | EMU_STRONG" if STRONG.intersection(parts) else ""
+        c.line(f"emu_load(t, {c.at}, {space_of(parts)}{strong}, {address}, sizeof q_, q_, k_);")
     for i, name in enumerate(c.names(to)):
         if name != "_":
             cast = f"({signed(kind)})" if kind[0] == "s" else ""
@@ -79,11 +83,12 @@ def _load(c: Context) -> None:
                 f" {c.mask(name)} = ({wide}){cast}k_[{i}];"
             )
     c.line("}")
-    if POLLED.intersection(parts):
+    if STRONG.intersection(parts):
         c.line(f"emu_yield(t, {c.at});")
 
 
 def _store(c: Context) -> None:
+    """To memory; what is sent to another block counts towards the phase of its barrier."""
     parts = c.instruction.parts
     kind = parts[-1]
     address = c.address(c.instruction.operands[0])
@@ -92,7 +97,17 @@ def _store(c: Context) -> None:
     texts = ", ".join(f"({unit})({v.text})" for v in values)
     masks = ", ".join(f"({unit})({v.mask})" for v in values)
     c.line(f"{{ {unit} q_[] = {{{texts}}}, k_[] = {{{masks}}};")
-    c.line(f"emu_store(t, {c.at}, {space_of(parts)}, {address}, sizeof q_, q_, k_); }}")
+    strong = " | EMU_STRONG" if STRONG.intersection(parts) else ""
+    space = f"{space_of(parts)}{strong}{_publishing(parts)}"
+    sent = ""
+    if "async" in parts:
+        barrier = c.address(c.instruction.operands[2])
+        sent = f" emu_phase_complete(t, {c.at}, {barrier}, (i32)sizeof q_);"
+    c.line(f"emu_store(t, {c.at}, {space}, {address}, sizeof q_, q_, k_);{sent} }}")
+
+
+def _publishing(parts: tuple[str, ...]) -> str:
+    return " | EMU_PUBLISH" if PUBLISHING.intersection(parts) else ""
 
 
 def _atomic(c: Context) -> None:
@@ -100,7 +115,9 @@ def _atomic(c: Context) -> None:
     parts, operands = c.instruction.parts, list(c.instruction.operands)
     kind = parts[-1]
     op = next(OPERATIONS[p] for p in parts if p in OPERATIONS)
-    to = operands.pop(0) if parts[0] == "atom" else "_"
+    blind = "" if parts[0] == "atom" else " | EMU_BLIND"
+    space = f"{space_of(parts)}{blind}{_publishing(parts)}"
+    to = "_" if blind else operands.pop(0)
     address = c.address(operands[0])
     values = c.several(operands[1], kind)
     other = c.read(operands[2], kind) if op == "EMU_COMPARE" else Value("0")
@@ -110,7 +127,7 @@ def _atomic(c: Context) -> None:
     names = c.names(to) if to != "_" else ("_",) * len(values)
     for i, (name, value) in enumerate(zip(names, values, strict=True)):
         call = (
-            f"emu_atomic(t, {c.at}, {space_of(parts)}, {op}, {TYPES[kind]},"
+            f"emu_atomic(t, {c.at}, {space}, {op}, {TYPES[kind]},"
             f" {address} + {i * size}u, {value.text}, {other.text})"
         )
         if name == "_":
@@ -135,8 +152,18 @@ def _convert_address(c: Context) -> None:
     c.write(c.instruction.operands[0], f"({carrier(kind)})({text})", any_of(kind, value))
 
 
+def _fence(c: Context) -> None:
+    """Between threads; between what threads wrote and engines that read it."""
+    parts = c.instruction.parts
+    if "proxy" in parts:
+        if "async" in parts:
+            c.line("emu_fence_engines(t);")
+    elif "mbarrier_init" not in parts:
+        c.line(f"emu_fence(t, {int('cta' not in parts)});")
+
+
 def _nothing(c: Context) -> None:
-    """Hints and orders that the emulator always keeps."""
+    """Hints."""
 
 
 MEMORY: dict[str, Callable[[Context], None]] = {
@@ -148,8 +175,8 @@ MEMORY: dict[str, Callable[[Context], None]] = {
     "cvta": _convert_address,
     "prefetch": _nothing,
     "prefetchu": _nothing,
-    "membar": _nothing,
-    "fence": _nothing,
+    "membar": _fence,
+    "fence": _fence,
     "discard": _nothing,
     "applypriority": _nothing,
 }

@@ -15,7 +15,7 @@ from tile_cuda.emulate.memory import MEMORY
 from tile_cuda.emulate.ptx import SIZES, Instruction, Kernel, Label, Module
 from tile_cuda.emulate.values import CARRIERS, Context, unknown
 
-__all__ = ["OPCODES", "entry_name", "translate"]
+__all__ = ["OPCODES", "entry_name", "pieces", "translate"]
 
 OPCODES = {**CHOICES, **MEMORY, **CONTROL, **MATRIX, **COPIES}
 """First part of an opcode -> function that writes an instruction of that family as C; arithmetic
@@ -48,13 +48,43 @@ def _kernel(kernel: Kernel) -> str:
             unit = CARRIERS[SIZES[kind]]
             all_ones = "1" if kind == "pred" else f"({unit})-1"
             lines.append(f"{unit} {own.register(name)} = 0, {own.mask(name)} = {all_ones};")
+    begins = {start: f"t->visits[{i}]++;" for i, (start, _) in enumerate(pieces(kernel))}
     steps = (
-        f"{label(step.name)}:;" if isinstance(step, Label) else _step(kernel, step)
-        for step in kernel.body
+        f"{label(step.name)}:; {begins[i]}"
+        if isinstance(step, Label)
+        else "\n".join(filter(None, (begins.get(i), _step(kernel, step))))
+        for i, step in enumerate(kernel.body)
     )
     return "\n".join([*lines, "(void)prm;", *steps, "}", ""])
 
 
+def pieces(kernel: Kernel) -> list[tuple[int, dict[str, int]]]:
+    """The straight pieces of a kernel: where in its body each begins, and how many instructions of
+    which kind it has. A new one begins at a label and behind a branch."""
+    found: list[tuple[int, dict[str, int]]] = []
+    begins = True
+    for i, step in enumerate(kernel.body):
+        if begins or isinstance(step, Label):
+            found.append((i, {}))
+        begins = isinstance(step, Instruction) and step.parts[0] in ("bra", "ret", "exit")
+        if isinstance(step, Instruction):
+            kind = _kind(step.parts)
+            found[-1][1][kind] = found[-1][1].get(kind, 0) + 1
+    return found
+
+
+def _kind(parts: tuple[str, ...]) -> str:
+    """`ld.global`, `cp.async.bulk`, `mbarrier.arrive`, `fma`: family, and where it matters space or
+    step."""
+    family = parts[0]
+    if family in ("ld", "st", "atom", "red"):
+        space = next((p.partition(":")[0] for p in parts[1:] if p.partition(":")[0] in _SPACES), "")
+        return f"{family}.{space or 'generic'}"
+    kept = {"cp": 3 if "bulk" in parts else 2, "mbarrier": 2, "wgmma": 2}.get(family, 1)
+    return ".".join(parts[:kept])
+
+
+_SPACES = frozenset({"global", "shared", "local", "param", "const"})
 _NOTHING = Instruction(line=0, guard="", negated=False, opcode="", operands=())
 
 

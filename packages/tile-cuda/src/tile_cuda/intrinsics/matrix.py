@@ -89,40 +89,45 @@ def mma_wrapper(atom: MatrixAtom) -> tuple[str, str]:
     return name, text
 
 
-def wgmma_name(atom: MatrixAtom, n: int, source: Literal["ss", "rs"]) -> str:
-    """What the wrapper of an asynchronous atom at width `n` is called."""
-    return f"tile_wgmma_{atom.name}_n{n}_{source}"
+def wgmma_name(atom: MatrixAtom, n: int, source: Literal["ss", "rs"], steps: int = 1) -> str:
+    """What the wrapper of `steps` instructions of an asynchronous atom at width `n` is called."""
+    return f"tile_wgmma_{atom.name}_n{n}_{source}{f'_x{steps}' if steps > 1 else ''}"
 
 
-def wgmma_wrapper(atom: MatrixAtom, n: int, source: Literal["ss", "rs"]) -> tuple[str, str]:
-    """Name and text of the wrapper of an asynchronous instruction of width `n`.
+def wgmma_wrapper(
+    atom: MatrixAtom, n: int, source: Literal["ss", "rs"], steps: int = 1
+) -> tuple[str, str]:
+    """Name and text of the wrapper of asynchronous instructions of width `n` on one accumulator.
 
-    `keep` false makes it overwrite the accumulator. For 16-bit types the template arguments say
-    whether an operand's contiguous axis is M or N (1) or K (0).
+    `keep` false makes the first of the `steps` overwrite the accumulator. For 16-bit types the
+    first template arguments say whether an operand's contiguous axis is M or N (1) or K (0). Those
+    of later steps (`A1`, `B1`, ...) are what to add to a descriptor, in chunks of 16 bytes; A in
+    registers goes on where the step before ended. Several steps are one statement because a
+    compiler's front end takes a millisecond for each statement with 128 accumulators.
     """
     sized = atom.at_n(n)
-    name, c = wgmma_name(atom, n, source), atom_registers(sized, "accumulator")
-    a = atom_registers(sized, "a") if source == "rs" else Registers(kind="", letter="l", count=1)
-    types = ".".join(PTX_TYPES[t] for t in (atom.accumulator.dtype, atom.a.dtype, atom.b.dtype))
-    code = f"wgmma.mma_async.sync.aligned.m{atom.m}n{n}k{atom.k}.{types}"
-    at = c.count + a.count
-    a_text = f"{{{', '.join(_slots(c.count, a))}}}" if source == "rs" else f"%{c.count}"
-    is_float = dtype(atom.accumulator.dtype).is_float
+    name, c = wgmma_name(atom, n, source, steps), atom_registers(sized, "accumulator")
+    a = atom_registers(sized, "a") if source == "rs" else None
     transposable = dtype(atom.a.dtype).bits == 16
-    tail = ", 1, 1" if is_float else ""  # no operand is negated
-    flags = ([] if source == "rs" else ["A_MAJOR"]) + ["B_MAJOR"] if transposable else []
-    tail += "".join(f", %{at + 2 + i}" for i in range(len(flags)))
-    a_argument = f"const {a.kind} *a" if source == "rs" else "unsigned long long a"
-    a_inputs = _constraints("", a, "a") if source == "rs" else '"l"(a)'
-    inputs = [a_inputs, '"l"(b)', '"r"((int)keep)', *(f'"n"({flag})' for flag in flags)]
-    template = [f"template <{', '.join(f'int {flag}' for flag in flags)}>"] if flags else []
-    registers = ", ".join(_slots(0, c))
+    flags = ([] if a else ["A_MAJOR"]) + ["B_MAJOR"] if transposable else []
+    letters = "B" if a else "AB"
+    moves = [f"{letter}{step}" for letter in letters for step in range(1, steps)]
+    b_inputs = [_moved("b", step) for step in range(steps)]
+    a_inputs = [_moved("a", step) for step in range(steps)]
+    if a is not None:
+        a_inputs = [_constraints("", a, "a", step * a.count) for step in range(steps)]
+    inputs = [*a_inputs, *b_inputs, '"r"((int)keep)', *(f'"n"({flag})' for flag in flags)]
+    arguments = ", ".join(f"int {argument}" for argument in (*flags, *moves))
+    template = [f"template <{arguments}>"] if arguments else []
+    a_argument = f"const {a.kind} *a" if a else "unsigned long long a"
+    keep = c.count + steps * ((a.count if a else 1) + 1)
     text = "\n".join(
         [
             *template,
             f"TILE_FN void {name}({c.kind} *c, {a_argument}, unsigned long long b, bool keep) {{",
-            f'  asm volatile("{{\\n.reg .pred p;\\nsetp.ne.b32 p, %{at + 1}, 0;\\n"',
-            f'               "{code} {{{registers}}}, {a_text}, %{at}, p{tail};\\n}}"',
+            f'  asm volatile("{{\\n.reg .pred p;\\nsetp.ne.b32 p, %{keep}, 0;\\n"',
+            *(['               ".reg .pred q;\\nsetp.eq.b32 q, 0, 0;\\n"'] if steps > 1 else []),
+            *_instructions(sized, c, a, steps, len(flags)),
             f"               : {_constraints('+', c, 'c')}",
             f"               : {', '.join(inputs)});",
             "}",
@@ -131,9 +136,38 @@ def wgmma_wrapper(atom: MatrixAtom, n: int, source: Literal["ss", "rs"]) -> tupl
     return name, text
 
 
+def _instructions(
+    atom: MatrixAtom, c: Registers, a: Registers | None, steps: int, flags: int
+) -> list[str]:
+    """The lines of assembly: an instruction for each step, the first one under the predicate."""
+    types = ".".join(PTX_TYPES[t] for t in (atom.accumulator.dtype, atom.a.dtype, atom.b.dtype))
+    code = f"wgmma.mma_async.sync.aligned.m{atom.m}n{atom.n}k{atom.k}.{types}"
+    each = a.count if a else 1
+    b_at = c.count + steps * each
+    tail = ", 1, 1" if dtype(atom.accumulator.dtype).is_float else ""  # no operand is negated
+    tail += "".join(f", %{b_at + steps + 1 + i}" for i in range(flags))
+    registers = ", ".join(_slots(0, c))
+    lines = []
+    for step in range(steps):
+        at = c.count + step * each
+        operand = f"{{{', '.join(_slots(at, a))}}}" if a else f"%{at}"
+        keep = "p" if step == 0 else "q"
+        lines.append(f"{code} {{{registers}}}, {operand}, %{b_at + step}, {keep}{tail};\\n")
+    lines[-1] += "}"
+    return [f'               "{line}"' for line in lines]
+
+
+def _moved(operand: str, step: int) -> str:
+    """The constraint of a step's descriptor."""
+    if step == 0:
+        return f'"l"({operand})'
+    return f'"l"(tile_descriptor_plus({operand}, {operand.upper()}{step}))'
+
+
 def _slots(first: int, registers: Registers) -> list[str]:
     return [f"%{first + i}" for i in range(registers.count)]
 
 
-def _constraints(mode: str, registers: Registers, array: str) -> str:
-    return ", ".join(f'"{mode}{registers.letter}"({array}[{i}])' for i in range(registers.count))
+def _constraints(mode: str, registers: Registers, array: str, first: int = 0) -> str:
+    places = range(first, first + registers.count)
+    return ", ".join(f'"{mode}{registers.letter}"({array}[{i}])' for i in places)

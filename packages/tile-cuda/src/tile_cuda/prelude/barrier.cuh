@@ -20,6 +20,13 @@ TILE_FN void tile_phase_expect(void *bar, int bytes) {
                : "memory");
 }
 
+/* Expect so many more bytes, without arriving. */
+TILE_FN void tile_phase_announce(void *bar, int bytes) {
+  asm volatile("mbarrier.expect_tx.relaxed.cta.shared::cta.b64 [%0], %1;" ::"r"(tile_shared(bar)),
+               "r"(bytes)
+               : "memory");
+}
+
 /* Arrive at the same barrier of another block of the cluster. Without `.release.cluster`, which would
  * be a fence of the whole device: what was read is settled before by the caller's wait. */
 TILE_FN void tile_phase_arrive_at(void *bar, int block) {

@@ -73,3 +73,21 @@ TILE_FN int tile_snake(int turn, int tiles, int blocks) {
   const int round = turn / blocks, back = tiles / blocks - 1 - round;
   return back >= 0 && back % 2 == 0 ? (2 * round + 1) * blocks - 1 - turn : turn;
 }
+
+/* A tile that no block of this launch has: the first ones are the blocks' own, the others are drawn.
+   A launch draws once for each tile, and the counter goes round in a circle of that many values: it
+   begins with zero and ends there. */
+TILE_FN int tile_claim(unsigned *counter, int tiles, int first) {
+  return (int)atomicInc(counter, (unsigned)tiles - 1) + first;
+}
+
+/* A word into the memory of a block of the cluster, whose barrier there gets 4 bytes. */
+TILE_FN void tile_send(int *to, int value, unsigned long long *bar, int peer) {
+  asm volatile(
+      "{\n.reg .b32 a, b;\nmapa.shared::cluster.u32 a, %0, %3;\n"
+      "mapa.shared::cluster.u32 b, %2, %3;\n"
+      "st.async.shared::cluster.mbarrier::complete_tx::bytes.u32 [a], %1, [b];\n}" ::"r"(
+          tile_shared(to)),
+      "r"(value), "r"(tile_shared(bar)), "r"(peer)
+      : "memory");
+}

@@ -37,9 +37,11 @@ TILE_FN unsigned long long tile_descriptor_plus(unsigned long long d, int chunks
 }
 
 /* A store that is never taken and needs x: the assembler, which moves the next wait above arithmetic
- * that does not depend on it, keeps the computation of x in front. x is never -FLT_MAX. */
+ * that does not depend on it, keeps the computation of x in front. The sum has none of the bits asked
+ * for: the only NaN that arithmetic gives is 0x7fffffff. */
 TILE_FN void tile_pin(float x, void *anywhere) {
-  asm volatile("{\n.reg .pred p;\nsetp.eq.f32 p, %0, 0fFF7FFFFF;\n@p st.shared.f32 [%1], %0;\n}" ::"f"(x),
+  asm volatile("{\n.reg .pred p;\n.reg .b32 s;\nadd.f32 s, %0, 0f00000000;\nsetp.eq.b32 p, s, 0x7fa00001;\n"
+               "@p st.shared.b32 [%1], s;\n}" ::"f"(x),
                "r"(tile_shared(anywhere))
                : "memory");
 }

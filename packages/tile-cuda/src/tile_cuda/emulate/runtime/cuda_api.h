@@ -15,4 +15,5 @@ EMU_FN(void, cuda_wgmma, struct emu_thread *, u32 at, u32 n, u32 k, u32 a_type, 
        u32 keep, i32 a_scale, i32 b_scale, u32 a_turn, u32 b_turn)
 EMU_FN(void, cuda_wgmma_fence, struct emu_thread *, u32 at)
 EMU_FN(void, cuda_wgmma_commit, struct emu_thread *, u32 at)
+EMU_FN(void, cuda_wgmma_end, struct emu_thread *)
 EMU_FN(void, cuda_wgmma_wait, struct emu_thread *, u32 at, u32 pending)

@@ -58,6 +58,7 @@ static u64 read_operand(struct emu_thread *t, u32 at, u64 descriptor, u32 rows, 
       u32 offset = operand_offset(descriptor, turn ? y : x, turn ? x : y, size, turn), words[4];
       memcpy(words, shared_place(t, at, offset, 16, 16, &home), 16);
       (values ? note_pending_read : note_read)(t, at, home, offset, 16);
+      note_engine_read(t, at, home, offset, 16);
       digest = mix(mix(digest, words[0] | (u64)words[1] << 32), words[2] | (u64)words[3] << 32);
       if (!values) continue;
       for (u32 i = 0; i < per; i++) {
@@ -118,6 +119,19 @@ static void accumulate(const struct group_product *one, const float *a, const fl
     }
 }
 
+static void accumulate_integers(const struct group_product *one, const float *a, const float *b,
+                                u32 *d) {
+  u32 k = one->k, n = one->n;
+  i32 turned[MOST_BYTES * MOST_N];
+  for (u32 c = 0; c < n; c++)
+    for (u32 i = 0; i < k; i++) turned[i * n + c] = (i32)b[c * k + i];
+  for (u32 r = 0; r < 64; r++)
+    for (u32 i = 0; i < k; i++) {
+      i32 x = (i32)a[r * k + i];
+      for (u32 c = 0; c < n; c++) d[r * n + c] += (u32)(x * turned[i * n + c]);
+    }
+}
+
 /* Element i of a thread: row and column of the 64 x n result. */
 static inline u32 result_at(u32 thread, u32 i, u32 n) {
   u32 row = thread / WARP * 16 + thread % WARP / 4 + 8 * (i >> 1 & 1);
@@ -125,7 +139,11 @@ static inline u32 result_at(u32 thread, u32 i, u32 n) {
 }
 
 struct group_tiles {
-  float a[64 * MOST_BYTES], b[MOST_N * MOST_BYTES], d[64 * MOST_N];
+  float a[64 * MOST_BYTES], b[MOST_N * MOST_BYTES];
+  union {
+    float d[64 * MOST_N];
+    u32 whole[64 * MOST_N]; /* of integers, whose sums are longer than a float's fraction */
+  };
   u8 a_unknown[64], b_unknown[MOST_N], d_unknown[64 * MOST_N];
 };
 
@@ -139,9 +157,7 @@ static void spread(const struct group_product *one, const struct group_tiles *g,
       if (one->d_type == CUDA_F16) {
         put_half(p->d + i / 2, p->d_mask + i / 2, 16 * (i & 1), g->d[at], unknown);
       } else {
-        float x = g->d[at];
-        i32 whole = one->d_type == CUDA_S32 ? (i32)x : 0;
-        memcpy(&p->d[i], one->d_type == CUDA_S32 ? (void *)&whole : (void *)&x, 4);
+        p->d[i] = g->whole[at]; /* the bits of either kind */
         p->d_mask[i] = unknown;
       }
     }
@@ -162,7 +178,11 @@ static void multiply_group(struct emu_thread **lanes, u32 members, void **operan
     const struct group_product *p = operands[thread];
     for (u32 i = 0; i < n / 2; i++) {
       u32 at = result_at(thread, i, n);
-      g->d[at] = one->keep ? (float)element(p->d, i, one->d_type) : 0;
+      if (one->d_type == CUDA_S32) {
+        g->whole[at] = one->keep ? p->d[i] : 0;
+      } else {
+        g->d[at] = one->keep ? (float)element(p->d, i, one->d_type) : 0;
+      }
       g->d_unknown[at] = one->keep ? (u8)element_mask(p->d_mask, i, one->d_type) : 0;
     }
   }
@@ -176,7 +196,11 @@ static void multiply_group(struct emu_thread **lanes, u32 members, void **operan
   u64 digest = read_operand(lanes[0], one->at, one->b_place, n, one->k, one->b_type, one->b_turn,
                             g->b, g->b_unknown);
   remember(lanes[0], one, one->b_place, digest, n, one->b_turn, one->b_type);
-  accumulate(one, g->a, g->b, g->d);
+  if (one->d_type == CUDA_S32) {
+    accumulate_integers(one, g->a, g->b, g->whole);
+  } else {
+    accumulate(one, g->a, g->b, g->d);
+  }
   spread(one, g, operands);
   gang_of(lanes[0])->counters[COUNT_MATRIX] += 64 * n * one->k;
   free(g);
@@ -219,4 +243,11 @@ void cuda_wgmma_wait(struct emu_thread *t, u32 at, u32 pending) {
            "matrix instruction\n#%u:%u the wait", at, t->rank);
   }
   all->count = kept;
+}
+
+void cuda_wgmma_end(struct emu_thread *t) {
+  struct flights *all = fiber_of(t)->flights;
+  if (all && all->count)
+    fail(t, all->items[0].at, "barrier", "a matrix instruction is under way when its warpgroup "
+         "ends: it is not waited for");
 }
