@@ -192,6 +192,7 @@ static void run_blocks(int blocks, int threads, void (*call)(void *), void *argu
 #define __builtin_amdgcn_workgroup_id_x() block_number
 #define __builtin_amdgcn_grid_size_x() (block_count * block_threads)
 #define __builtin_amdgcn_workgroup_size_x() block_threads
+#define __builtin_amdgcn_sched_barrier(mask)
 #define __builtin_amdgcn_s_barrier() pthread_barrier_wait(&block_barrier)
 #define __builtin_amdgcn_wave_barrier() wave_meet()
 #define __builtin_amdgcn_fence(order, scope)

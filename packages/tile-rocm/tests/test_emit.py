@@ -58,7 +58,7 @@ tile_f32_to_f16(tile_max_f32(s[t ^ 1], tile_shuffle_xor_by<1>(a)));
 """
 HOST = """\
 def bind(rt):
-    launch_0 = rt.kernel('axpy', 'PPif', 128)
+    launch_0 = rt.kernel('axpy', 'PPif', 128, 1024)
     def call(X, Y, a, M, N):
         tile = (-(-N // 1024)) * M
         if tile > 0:
@@ -238,7 +238,7 @@ class Recorder:
     def __init__(self):
         self.said = []
 
-    def kernel(self, name, formats, threads):
+    def kernel(self, name, formats, threads, _shared):
         return lambda tiles, *values: self.said.append((name, formats, threads, tiles, values))
 
     def allocate(self, size):

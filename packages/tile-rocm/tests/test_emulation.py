@@ -38,7 +38,12 @@ ATOMS = {
         "m16n16k4_f64",
         "m16n16k32_i8",
     ),
-    "gfx950": ("m32n32k16_f16", "m16n16k32_bf16"),
+    "gfx950": (
+        "m32n32k16_f16",
+        "m16n16k32_bf16",
+        "m32n32k16_f16_pairs",
+        "m16n16k32_bf16_pairs",
+    ),
     "gfx1100": ("m16n16k16_f16", "m16n16k16_f16_down", "m16n16k16_bf16", "m16n16k16_u8"),
     "gfx1200": ("m16n16k16_f16", "m16n16k16_bf16_down", "m16n16k16_f16_f16", "m16n16k16_i8"),
 }
@@ -83,7 +88,7 @@ class Host:
         self.library = library
         self.memory = []
 
-    def kernel(self, name, formats, threads):
+    def kernel(self, name, formats, threads, _shared):
         function = getattr(self.library, f"launch_{name}")
         function.argtypes = [ctypes.c_int, *(TYPES[letter] for letter in formats)]
         return function

@@ -7,7 +7,7 @@ import pytest
 
 from tile_ir.diag import TileError
 from tile_rocm import device
-from tile_rocm.container import unpack
+from tile_rocm.container import ARCHIVE
 
 tile = pytest.importorskip("tile_frontend")
 T = pytest.importorskip("tile_frontend.language")
@@ -31,7 +31,7 @@ def test_a_kernel_is_compiled_anywhere(compiler, arch):
     source = kernel.get_kernel_source()
     assert "TILE_KERNEL(256) void scale" in source
     assert "y[bx * 256 + i] = x[bx * 256 + i] * 2.0" in source  # the user's line, as a comment
-    usage = unpack(kernel.compiled.library_path).usage
+    usage = ARCHIVE.unpack(kernel.compiled.library_path).usage
     assert [row.vector_spills for row in usage.values()] == [0]
 
 

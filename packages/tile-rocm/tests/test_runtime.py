@@ -9,7 +9,7 @@ import pytest
 
 from tile_ir.diag import TileError
 from tile_rocm import bindings, device, host_arch
-from tile_rocm.container import Contents, pack
+from tile_rocm.container import ARCHIVE, Contents
 from tile_rocm.launch import Layout, prepare_launch
 from tile_rocm.runtime import RocmFunction
 
@@ -84,7 +84,7 @@ def driver(monkeypatch):
 @pytest.fixture
 def function(driver, tmp_path):
     path = tmp_path / "k.zip"
-    path.write_bytes(pack(Contents(code=b"\x7fELF", host=HOST, usage={})))
+    path.write_bytes(ARCHIVE.pack(Contents(code=b"\x7fELF", host=HOST, usage={})))
     return RocmFunction(path, ("ptr", "i32", "f32"))
 
 
@@ -155,7 +155,7 @@ def no_binding(monkeypatch):
 
 def test_without_a_binding(no_binding, tmp_path):
     path = tmp_path / "k.zip"
-    path.write_bytes(pack(Contents(code=b"\x7fELF", host=HOST, usage={})))
+    path.write_bytes(ARCHIVE.pack(Contents(code=b"\x7fELF", host=HOST, usage={})))
     with pytest.raises(TileError) as caught:
         RocmFunction(path)(1, 1, 1.0)
     assert caught.value.code == "E3012"

@@ -5,15 +5,17 @@ import sys
 import pytest
 
 from tile_ir.diag import InternalError, Span, TileError
+from tile_passes.launch import programs
+from tile_passes.launch.files import write_atomically
 from tile_rocm import compilers, toolchain
 from tile_rocm.code_object import metadata_of, unpacked
 from tile_rocm.compiler_messages import compiler_failed, parse_messages
 from tile_rocm.compilers import Compiler, find_compiler
-from tile_rocm.container import Contents, KernelUsage, pack, unpack
+from tile_rocm.container import ARCHIVE, Contents, KernelUsage
 from tile_rocm.driver import RocmToolchain
 from tile_rocm.prelude.index import pieces_for
 from tile_rocm.spec import load
-from tile_rocm.toolchain import compile_source, options_for, refuse_spills, write_atomically
+from tile_rocm.toolchain import compile_source, options_for, refuse_spills
 
 PRELUDE = pieces_for(["TILE_KERNEL", "TILE_SHARED", "tile_thread", "tile_sync"])
 PLAIN = PRELUDE + "TILE_KERNEL(64) void k(float *x) { x[tile_thread()] += 1.0f; }\n"
@@ -163,7 +165,7 @@ def test_a_compiler_that_does_not_start():
 
 
 def test_a_compiler_that_hangs(monkeypatch):
-    monkeypatch.setattr(compilers, "LIMIT_SECONDS", 0.2)
+    monkeypatch.setattr(programs, "LIMIT_SECONDS", 0.2)
     slow = Compiler(
         clang=(sys.executable, "-c", "import time; time.sleep(9)"), linker=(), release="slow"
     )
@@ -228,10 +230,10 @@ def test_other_files_are_no_code_objects():
 
 def test_archives_are_equal_for_equal_contents_and_read_back(tmp_path):
     contents = Contents(code=b"\x7fELF", host="def bind(rt): pass\n", usage={"k": ROW})
-    assert pack(contents) == pack(contents)
+    assert ARCHIVE.pack(contents) == ARCHIVE.pack(contents)
     path = tmp_path / "k.zip"
-    write_atomically(path, pack(contents))
-    assert unpack(path) == contents
+    write_atomically(path, ARCHIVE.pack(contents))
+    assert ARCHIVE.unpack(path) == contents
     assert [p.name for p in tmp_path.iterdir()] == ["k.zip"]
 
 
@@ -240,7 +242,7 @@ def test_a_damaged_archive(tmp_path, damage):
     path = tmp_path / "k.zip"
     path.write_bytes(damage)
     with pytest.raises(TileError) as caught:
-        unpack(path)
+        ARCHIVE.unpack(path)
     assert caught.value.code == "E3007"
 
 

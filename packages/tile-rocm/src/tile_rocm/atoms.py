@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 from tile_ir.diag import InternalError
 from tile_ir.expr import Const
 from tile_ir.ops import Atom
+from tile_passes.emit.device_statements import start_of
 from tile_rocm.intrinsics.matrix import atom_registers, matrix_wrapper
-from tile_rocm.statements import start_of
 
 if TYPE_CHECKING:
     from tile_ir.core import Region

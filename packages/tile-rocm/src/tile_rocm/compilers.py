@@ -7,24 +7,21 @@ starts one process less; lld then links the object into the shared library that 
 
 from __future__ import annotations
 
-import os
 import subprocess
 import tempfile
 from dataclasses import dataclass
 from functools import cache
-from importlib import metadata, util
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tile_ir.diag import TileError
+from tile_passes.launch.programs import packaged_clang, run_program
 from tile_rocm import knobs
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
 __all__ = ["Compiled", "Compiler", "find_compiler"]
-
-LIMIT_SECONDS = 600.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,32 +55,13 @@ class Compiler:
             made = Path(room, "kernel.s" if text else "kernel.o")
             form = "-S" if text else "-emit-obj"
             command = (*self.clang, "-cc1", *options, form, name, "-o", made.name)
-            status, log = _run(command, room)
+            status, log = run_program(command, room)
             if status == 0 and not text:
                 linked = Path(room, "kernel.co")
                 command = (*self.linker, "-shared", "--no-undefined", made.name, "-o", linked.name)
-                status, said = _run(command, room)
+                status, said = run_program(command, room)
                 made, log = linked, log + said
             return Compiled(output=made.read_bytes() if status == 0 else None, log=log)
-
-
-def _run(command: Sequence[str], folder: str) -> tuple[int, str]:
-    # Messages are parsed, so they must be English.
-    environment = {**os.environ, "LC_ALL": "C"}
-    try:
-        done = subprocess.run(
-            command,
-            cwd=folder,
-            capture_output=True,
-            text=True,
-            errors="replace",
-            check=False,
-            env=environment,
-            timeout=LIMIT_SECONDS,
-        )
-    except subprocess.TimeoutExpired as error:
-        return 1, f"error: no answer for {error.timeout} seconds"
-    return done.returncode, done.stdout + done.stderr
 
 
 def find_compiler() -> Compiler:
@@ -123,15 +101,9 @@ def _toolkit(folder: str) -> Compiler | None:
     )
 
 
-@cache
 def _ziglang() -> Compiler | None:
-    found = util.find_spec("ziglang")
-    if found is None or found.origin is None:
+    found = packaged_clang()
+    if found is None:
         return None
-    name = "zig.exe" if os.name == "nt" else "zig"
-    program = str(Path(found.origin).with_name(name))
-    return Compiler(
-        clang=(program, "clang"),
-        linker=(program, "ld.lld"),
-        release=f"ziglang {metadata.version('ziglang')}",
-    )
+    program, release = found
+    return Compiler(clang=(program, "clang"), linker=(program, "ld.lld"), release=release)

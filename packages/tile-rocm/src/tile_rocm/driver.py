@@ -8,17 +8,16 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from tile_ir.diag import TileError
-from tile_passes.emit import c_name
-from tile_passes.plan.model import Plan
+from tile_passes.launch.alignments import alignments
+from tile_passes.launch.artifact import DeviceArtifact, artifact_of
+from tile_passes.launch.files import write_atomically
+from tile_passes.launch.host_code import host_source
 from tile_rocm import knobs
-from tile_rocm.alignments import alignments
 from tile_rocm.compilers import find_compiler
-from tile_rocm.container import Contents, pack
+from tile_rocm.container import ARCHIVE, Contents
 from tile_rocm.emit import emit_function
-from tile_rocm.host_code import host_source
 from tile_rocm.runtime import RocmFunction
-from tile_rocm.toolchain import compile_source, options_for, refuse_spills, write_atomically
+from tile_rocm.toolchain import compile_source, options_for, refuse_spills
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -26,31 +25,17 @@ if TYPE_CHECKING:
 
     from tile_ir.core import Function
     from tile_ir.target import TargetSpec
-    from tile_rocm.emit import EmittedKernel
+    from tile_passes.plan.model import Plan
 
 __all__ = ["Artifact", "RocmRuntime", "RocmToolchain", "emit"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Artifact:
-    """What compiling gives before a C++ compiler is asked: device text, host text, how to call it.
+class Artifact(DeviceArtifact):
+    """What compiling gives before a C++ compiler is asked. `matrix` is whether there are matrix
+    instructions."""
 
-    `signature` has "ptr" or the name of a type for each argument: the function's parameters in
-    order, then its dimensions; `alignments` the bytes that the address of each parameter has to be
-    a multiple of. `strict` is whether products and sums keep their own roundings, `matrix` whether
-    there are matrix instructions.
-    """
-
-    source: str
-    host: str
-    entry: str
-    signature: tuple[str, ...]
-    alignments: tuple[int, ...]
-    kernels: tuple[str, ...]
-    strict: bool
     matrix: bool
-    plan: Plan
-    lowered: Function
 
 
 def emit(fn: Function, spec: TargetSpec, plan: Plan | None = None) -> Artifact:
@@ -60,32 +45,16 @@ def emit(fn: Function, spec: TargetSpec, plan: Plan | None = None) -> Artifact:
     for what kernels of this target cannot do.
     """
     made = emit_function(fn, spec)
-    for kernel in made.kernels:
-        _check_shared(kernel, spec)
-    kinds = ("ptr" if p.scalar is None else p.scalar.dtype.name for p in fn.params)
-    return Artifact(
-        source=made.text,
+    return artifact_of(
+        Artifact,
+        fn,
+        made,
+        spec,
+        plan,
         host=host_source(fn, made),
-        entry=c_name(fn.name),
-        signature=(*kinds, *(d.dtype.name for d in fn.dims)),
         alignments=alignments(fn),
-        kernels=tuple(kernel.name for kernel in made.kernels),
-        strict=fn.numerics == "strict",
         matrix=made.matrix,
-        plan=plan or Plan(),
-        lowered=fn,
     )
-
-
-def _check_shared(kernel: EmittedKernel, spec: TargetSpec) -> None:
-    limit = spec.capacity("shared")
-    if kernel.shared_bytes > limit:
-        raise TileError(
-            "E3010",
-            f"{kernel.name} needs {kernel.shared_bytes} bytes of shared memory for a block",
-            notes=(f"{spec.arch} has {limit}",),
-            help="Use smaller blocks or fewer stages.",
-        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,7 +85,7 @@ class RocmToolchain:
         code, usage = compile_source(artifact.source, arch, artifact.strict, flags=flags)
         if artifact.matrix:
             refuse_spills(usage)
-        write_atomically(out, pack(Contents(code=code, host=artifact.host, usage=usage)))
+        write_atomically(out, ARCHIVE.pack(Contents(code=code, host=artifact.host, usage=usage)))
         if knobs.keep_source():
             write_atomically(out.with_suffix(self.source_suffix), artifact.source.encode())
 

@@ -11,4 +11,8 @@ MANIFEST = TargetManifest(
     toolchain="tile_rocm.driver:RocmToolchain",
     runtime="tile_rocm.driver:RocmRuntime",
     host_arch="tile_rocm.host_arch:host_arch",
+    # PyTorch and CuPy built for ROCm keep the name that they gave GPUs first.
+    memory=("cuda", "rocm"),
+    rank=20,
+    emulate="tile_rocm.emulate:emulation",
 )

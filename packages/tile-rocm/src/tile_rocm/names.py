@@ -1,15 +1,10 @@
-"""Identifiers of one emitted function: the user's names wherever C++ allows them."""
+"""Identifiers of one emitted function: the user's names wherever HIP C++ allows them."""
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING
 
-from tile_ir.opdef import Body, bodies
-from tile_ir.ops import Atomic, Let
-from tile_ir.rewrite import bound_vars
-from tile_passes.emit import c_name
-from tile_passes.naming import Names
+from tile_passes.emit import identifiers as shared
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -20,32 +15,8 @@ __all__ = ["OWN", "identifiers"]
 
 OWN = frozenset({"arena", "tile", "rt", "min", "max", "abs"})
 """What emitted functions, device and host, use themselves."""
-_STEM = re.compile(r"_\d+$")
 
 
 def identifiers(fn: Function, buffers: Iterable[str]) -> dict[str, str]:
-    """Name of a variable or buffer -> its identifier.
-
-    Buffers are unique; variables of loops that do not enclose each other share the shortest name.
-    """
-    taken = Names(OWN)
-    of = {name: taken.fresh(c_name(name)) for name in buffers}
-    scalars = [p.name for p in fn.params if p.scalar is not None]
-    for name in (*scalars, *(d.name for d in fn.dims)):
-        of[name] = taken.fresh(c_name(name))
-    _name_variables(fn.body, frozenset({*OWN, *of.values()}), of)
-    return of
-
-
-def _name_variables(body: Body, visible: frozenset[str], of: dict[str, str]) -> None:
-    for s in body:
-        inside = visible
-        for var in bound_vars(s):
-            if var.name not in of:
-                names = Names(inside)
-                of[var.name] = names.fresh(c_name(_STEM.sub("", var.name)) or var.name)
-            inside |= {of[var.name]}
-        for inner in bodies(s):
-            _name_variables(inner, inside, of)
-        if isinstance(s, (Let, Atomic)):
-            visible = inside
+    """Name of a variable or buffer -> its identifier."""
+    return shared.identifiers(fn, buffers, OWN)

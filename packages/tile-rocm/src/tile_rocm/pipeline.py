@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tile_passes.default import default_pipeline
+from tile_passes.default import device_pipeline
 from tile_passes.lower.threads import lower_threads
 from tile_passes.pipeline import Pipeline, Step
 
@@ -10,6 +10,6 @@ __all__ = ["pipeline"]
 
 
 def pipeline(default: Pipeline | None = None) -> Pipeline:
-    """The default pipeline's legalization, then the generic lowering to threads."""
-    base = default or default_pipeline()
+    """Legalization, planning and expansion of the shared passes, then the lowering to threads."""
+    base = default or device_pipeline()
     return Pipeline((*base.steps, Step(lower_threads.PASS)))

@@ -12,14 +12,14 @@ from typing import TYPE_CHECKING, Any
 
 from tile_ir.diag import TileError
 from tile_rocm import device as devices
-from tile_rocm.container import unpack
+from tile_rocm.container import ARCHIVE
 from tile_rocm.launch import Layout, prepare_launch
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from pathlib import Path
 
-    from tile_rocm.container import Contents
+    from tile_rocm.container import Contents, KernelUsage
 
 __all__ = ["RocmFunction"]
 
@@ -32,7 +32,7 @@ class RocmFunction:
     def __init__(self, path: Path, signature: Sequence[str] = ()) -> None:
         self.path = str(path)
         self.signature = tuple(signature)
-        self._contents = unpack(path)
+        self._contents = ARCHIVE.unpack(path)
         self._code = compile(self._contents.host, f"{path}:host.py", "exec")
         self._bound: dict[int, Callable[..., None]] = {}
         self._modules: list[Any] = []
@@ -91,7 +91,7 @@ class RocmFunction:
             devices.binding().unload_module(self._modules.pop())
 
 
-def load_module(contents: Contents, path: str) -> Any:
+def load_module(contents: Contents[KernelUsage], path: str) -> Any:
     """Load machine code into the current context. Raises TileError E3007 where it is refused."""
     hip = devices.binding()
     try:
@@ -112,7 +112,9 @@ class Host:
         self._module = module
         self._device = device
 
-    def kernel(self, name: str, formats: str, threads: int) -> Callable[..., None]:
+    def kernel(
+        self, name: str, formats: str, threads: int, _shared: int = 0
+    ) -> Callable[..., None]:
         """A prepared launch; shared memory is part of the machine code."""
         function = devices.binding().get_function(self._module, name)
         return prepare_launch(function, Layout(formats), threads, self._device)

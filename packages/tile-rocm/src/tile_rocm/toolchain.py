@@ -6,15 +6,12 @@ instructions that travel through memory - is an error with a code.
 
 from __future__ import annotations
 
-import os
-import tempfile
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tile_ir.diag import TileError
 from tile_rocm import knobs
 from tile_rocm.code_object import usage_of
-from tile_rocm.compiler_messages import compiler_failed, file_error
+from tile_rocm.compiler_messages import compiler_failed
 from tile_rocm.compilers import Compiler, find_compiler
 
 if TYPE_CHECKING:
@@ -22,7 +19,7 @@ if TYPE_CHECKING:
 
     from tile_rocm.container import KernelUsage
 
-__all__ = ["assembly", "compile_source", "options_for", "refuse_spills", "write_atomically"]
+__all__ = ["assembly", "compile_source", "options_for", "refuse_spills"]
 
 SOURCE_NAME = "kernel.hip"
 SPILL_LIMIT = 16
@@ -102,22 +99,3 @@ def refuse_spills(usage: Mapping[str, KernelUsage]) -> None:
                 notes=(f"{row.vector_registers} registers a thread, and not enough",),
                 help="Use smaller blocks or more threads.",
             )
-
-
-def write_atomically(path: Path, data: bytes) -> None:
-    """Write `data` to `path` so that readers see the old file or the new one, never a part.
-
-    Raises TileError E3003 where the folder cannot be written or the disk is full.
-    """
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-        try:
-            with os.fdopen(handle, "wb") as file:
-                file.write(data)
-            os.replace(name, path)
-        except BaseException:
-            Path(name).unlink(missing_ok=True)
-            raise
-    except OSError as error:
-        raise file_error(error, path) from error

@@ -26,6 +26,17 @@ TILE_FN void tile_wave_sync() {
   __builtin_amdgcn_fence(__ATOMIC_ACQUIRE, "wavefront");
 }
 
+/* Loads of global memory stand above, matrix instructions below: nothing but plain arithmetic (bits
+   1 and 2) and accesses of shared memory (bit 7) may be scheduled across. */
+TILE_FN void tile_loads_started() { __builtin_amdgcn_sched_barrier(0x86); }
+
+/* Between the steps of a product: only arithmetic may be scheduled across. */
+TILE_FN void tile_steps_apart() { __builtin_amdgcn_sched_barrier(0x6); }
+
+/* Matrix instructions stand above, what waits for loads below: nothing but scalar arithmetic (bit 2)
+   and reads of shared memory (bit 8) may be scheduled across. */
+TILE_FN void tile_products_started() { __builtin_amdgcn_sched_barrier(0x104); }
+
 /* The 32-bit words of a value, each sent through f. Smaller values travel in a word of their own. */
 template <class T, class F>
 TILE_FN T tile_by_words(T x, F f) {

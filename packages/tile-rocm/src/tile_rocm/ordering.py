@@ -1,0 +1,75 @@
+"""Points of a loop's body that the compiler's scheduler may not move work across.
+
+A tile that comes through registers is loaded an iteration ahead. Its loads have to be started
+before the products of the trip, and waited for after these were started, or nothing hides how long
+they take; nothing in the program forbids the scheduler to move them together.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from tile_ir.expr import loads
+from tile_ir.ops import Atom, For, Store
+from tile_ir.rewrite import walk
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from tile_ir.core import Buffer
+    from tile_ir.opdef import Body, Stmt
+
+__all__ = ["LOADS_STARTED", "PRODUCTS_STARTED", "brings_operands", "in_order"]
+
+LOADS_STARTED = "tile_loads_started"
+PRODUCTS_STARTED = "tile_products_started"
+
+
+def in_order(body: Body, buffers: Mapping[str, Buffer]) -> Iterator[tuple[str, Body]]:
+    """The parts of a loop's body, each with the function of the prelude that stands before it; the
+    first one has none.
+    """
+    kinds = [_kind(s, buffers) for s in body]
+    if "fetch" not in kinds:
+        yield "", body
+        return
+    start, point, before = 0, "", ""
+    for i, kind in enumerate(kinds):
+        found = _POINTS.get((before, kind), "")
+        if found:
+            yield point, body[start:i]
+            start, point = i, found
+        before = kind or before
+    yield point, body[start:]
+
+
+_POINTS = {("fetch", "product"): LOADS_STARTED, ("product", "deposit"): PRODUCTS_STARTED}
+
+
+def brings_operands(loop: For, buffers: Mapping[str, Buffer]) -> bool:
+    """Whether the trips of an unrolled loop are a product's steps: each reads operands from shared
+    memory into registers and multiplies them.
+    """
+    if loop.kind != "unroll" or _kind(loop, buffers) != "product":
+        return False
+    stores = (s for part in loop.body for s in walk((part,)) if isinstance(s, Store))
+    return any(_scopes(s, buffers) == ("shared", "local") for s in stores)
+
+
+def _kind(s: Stmt, buffers: Mapping[str, Buffer]) -> str:
+    """What a statement does of a staged copy: `fetch` loads global memory into registers, `deposit`
+    stores registers to shared memory, `product` has matrix instructions; else empty.
+    """
+    inside = list(walk((s,)))
+    if any(isinstance(t, Atom) for t in inside):
+        return "product"
+    pairs = {_scopes(t, buffers) for t in inside if isinstance(t, Store) and t.indices}
+    if pairs == {("global", "local")}:
+        return "fetch"
+    return "deposit" if pairs and pairs <= {("local", "shared"), ("local", "local")} else ""
+
+
+def _scopes(s: Store, buffers: Mapping[str, Buffer]) -> tuple[str, str]:
+    """Where the values of a store come from, and where they go."""
+    sources = {buffers[e.buffer].scope for e in loads(s.value) if e.indices}
+    return (sources.pop() if len(sources) == 1 else "", buffers[s.buffer].scope)
