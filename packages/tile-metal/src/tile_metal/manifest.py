@@ -2,16 +2,16 @@
 
 from tile_ir.plugin import TargetManifest
 
-_PENDING = "tile_metal.pending:not_built"
-
 MANIFEST = TargetManifest(
     name="metal",
-    plugin_api=1,
-    description="Apple GPUs: Metal Shading Language",
-    status="planned",
-    specs=_PENDING,
-    pipeline=_PENDING,
-    emit=_PENDING,
-    toolchain=_PENDING,
-    runtime=_PENDING,
+    description="Apple GPUs: Metal Shading Language, compiled and launched by PyTorch.",
+    specs="tile_metal.spec:folder",
+    pipeline="tile_metal.pipeline:pipeline",
+    emit="tile_metal.driver:emit",
+    toolchain="tile_metal.driver:MetalToolchain",
+    runtime="tile_metal.driver:MetalRuntime",
+    host_arch="tile_metal.host_arch:host_arch",
+    emulate="tile_metal.emulate:emulation",
+    memory=("mps",),
+    rank=30,
 )

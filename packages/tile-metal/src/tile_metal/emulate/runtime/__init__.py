@@ -1,0 +1,1 @@
+"""The C and C++ text of the layer."""

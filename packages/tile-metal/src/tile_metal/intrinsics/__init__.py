@@ -1,0 +1,1 @@
+"""What the target offers by name: matrix instructions from the description, math functions."""

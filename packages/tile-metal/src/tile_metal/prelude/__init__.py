@@ -1,0 +1,1 @@
+"""Hand-written Metal, pasted in front of the kernels that use it."""
