@@ -37,14 +37,24 @@ def shifted(
 
 
 @pytest.fixture(autouse=True)
-def own_cache(nvrtc, tmp_path, monkeypatch):
+def own_cache(nvrtc, zig, tmp_path, monkeypatch):
     monkeypatch.setenv("TILE_CACHE_DIR", str(tmp_path))
 
 
-@pytest.mark.parametrize("arch", ["sm_80", "sm_90a"])
-def test_a_product_by_numpy_and_torch(arch):
+TARGETS = {
+    "cuda -arch=sm_80": ("__global__", ".cu"),
+    "cuda -arch=sm_90a": ("__global__", ".cu"),
+    "rocm -arch=gfx942": ("TILE_KERNEL", ".hip"),
+    "rocm -arch=gfx1100": ("TILE_KERNEL", ".hip"),
+    "metal -arch=apple7": ("TILE_KERNEL", ".metal"),
+}
+"""Target -> a word of its source, and how the file that holds it ends."""
+
+
+@pytest.mark.parametrize("target", list(TARGETS))
+def test_a_product_by_numpy_and_torch(target):
     torch = pytest.importorskip("torch")
-    kernel = tile.compile(product, out_idx=-1, target=f"cuda -arch={arch}", device="emulator")
+    kernel = tile.compile(product, out_idx=-1, target=target, device="emulator")
     rng = np.random.default_rng(0)
     a, b = (rng.standard_normal(s).astype(np.float16) for s in ((100, 72), (72, 136)))
     want = a.astype(np.float64) @ b.astype(np.float64)
@@ -54,10 +64,11 @@ def test_a_product_by_numpy_and_torch(arch):
     with options(schedule="random", seed=3):
         tensor = kernel(torch.from_numpy(a), torch.from_numpy(b))
     assert np.abs(tensor.numpy() - want).max() < 1e-3
-    assert "__global__" in kernel.get_kernel_source()
+    word, suffix = TARGETS[target]
+    assert word in kernel.get_kernel_source()
     counted = kernel.compiled.launch.counters["product"]
     assert counted["multiply_adds"] >= 128 * 192 * 72
-    assert kernel.compiled.source_path.suffix == ".cu"
+    assert kernel.compiled.source_path.suffix == suffix
 
 
 def test_a_kernel_is_found_again():
@@ -76,8 +87,9 @@ def half_filled(A: T.Tensor((128,), "float32"), B: T.Tensor((128,), "float32")):
             B[i] = S[127 - i]
 
 
-def test_a_mistake_is_reported_at_its_line():
-    kernel = tile.compile(half_filled, target="cuda -arch=sm_80", device="emulator")
+@pytest.mark.parametrize("target", list(TARGETS))
+def test_a_mistake_is_reported_at_its_line(target):
+    kernel = tile.compile(half_filled, target=target, device="emulator")
     with pytest.raises(TileError) as caught:
         kernel(np.zeros(128, np.float32), np.zeros(128, np.float32))
     assert caught.value.code == "E2305"
@@ -86,8 +98,9 @@ def test_a_mistake_is_reported_at_its_line():
     assert "stored to B" in caught.value.message
 
 
-def test_indices_from_memory_are_guarded():
-    kernel = tile.compile(shifted, target="cuda -arch=sm_80", device="emulator")
+@pytest.mark.parametrize("target", list(TARGETS))
+def test_indices_from_memory_are_guarded(target):
+    kernel = tile.compile(shifted, target=target, device="emulator")
     a, b = np.arange(128, dtype=np.float32), np.zeros(128, np.float32)
     index = np.arange(128, dtype=np.int32)[::-1].copy()
     kernel(a, index, b)

@@ -203,7 +203,9 @@ def _cast(src: DType, dst: DType, text: str) -> str:
         return _convert(a, to, text)
     if _fits(src, dst):
         return _convert(a, to, text)
-    wide = f64 if (a.is_int and a.bits > 16) or a.scalar is f64 else f32
+    # Integers from 2**24 on, which f32 rounds, exceed the smaller types whichever way.
+    rounds = a.is_int and a.bits > 16 and dst.max_finite >= 2**24
+    wide = f64 if rounds or a.scalar is f64 else f32
     return decode(dst, encode(dst, _convert(a, wide.with_lanes(a.lanes), text), wide))
 
 

@@ -22,11 +22,10 @@ from tile_cpu.prelude.index import abi_text, pieces_for
 from tile_cpu.prelude.templates import resolve
 from tile_ir.expr import Binary, Call, Const, Expr, Select, Var
 from tile_ir.expr import walk as walk_expr
-from tile_ir.opdef import Body, bodies
-from tile_ir.ops import Atomic, For, Kernel, Let, Parallel, Tiles
+from tile_ir.ops import For, Kernel, Let, Parallel, Tiles
 from tile_ir.rewrite import bound_vars, declared, walk
 from tile_passes.emit import ExprPrinter, StmtPrinter, Writer, c_name
-from tile_passes.naming import Names
+from tile_passes.emit.identifiers import identifiers
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -41,7 +40,6 @@ RUNTIME_NAMES = frozenset(
 )
 """What the emitted functions call their own parameters."""
 
-_STEM = re.compile(r"_\d+$")
 _MENTIONED = re.compile(r"\b(?:tile_\w+|[iuf]\d+x\d+|bf16x\d+)\b")
 
 
@@ -85,36 +83,8 @@ def emit_functions(
 
 def _expressions(fn: Function) -> ExprPrinter:
     buffers = declared(fn)
-    names = _identifiers(fn, list(buffers))
+    names = identifiers(fn, buffers, RUNTIME_NAMES)
     return ExprPrinter(DIALECT, buffers, names, _wide_variables(fn))
-
-
-def _identifiers(fn: Function, buffers: list[str]) -> dict[str, str]:
-    """An identifier for every variable and buffer, the user's own wherever C allows it.
-
-    Buffers are unique; variables of loops that do not enclose each other share the shortest name.
-    """
-    taken = Names(RUNTIME_NAMES)
-    of = {name: taken.fresh(c_name(name)) for name in buffers}
-    scalars = [p.name for p in fn.params if p.scalar is not None]
-    for name in (*scalars, *(d.name for d in fn.dims)):
-        of[name] = taken.fresh(c_name(name))
-    _name_variables(fn.body, frozenset({*RUNTIME_NAMES, *of.values()}), of)
-    return of
-
-
-def _name_variables(body: Body, visible: frozenset[str], of: dict[str, str]) -> None:
-    for s in body:
-        inside = visible
-        for var in bound_vars(s):
-            if var.name not in of:
-                names = Names(inside)
-                of[var.name] = names.fresh(c_name(_STEM.sub("", var.name)) or var.name)
-            inside |= {of[var.name]}
-        for inner in bodies(s):
-            _name_variables(inner, inside, of)
-        if isinstance(s, (Let, Atomic)):
-            visible = inside
 
 
 def _wide_variables(fn: Function) -> set[Var]:

@@ -7,12 +7,14 @@ import ctypes
 import json
 from contextvars import ContextVar
 from dataclasses import asdict, dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from tile_cpu import knobs
 from tile_cpu.emulator.launch import Options, Region, launch, pack_parameters
 from tile_cpu.emulator.library import connect, header, library, library_source
 from tile_cpu.emulator.maps import BoxMaps
+from tile_cpu.emulator.native import build_native, source_line
 from tile_cpu.emulator.reports import error_of
 from tile_cpu.toolchain import compile as build
 from tile_ir.diag import TileError
@@ -23,6 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
     from pathlib import Path
 
+    from tile_cpu.emulator.counters import Counted
     from tile_ir.emulation import Emulation, EmulationSource
     from tile_ir.plugin import TargetManifest
     from tile_ir.target import TargetSpec
@@ -63,6 +66,7 @@ class Emulator:
                 help="Leave out device=, or compile for another target.",
             )
         self.emulation: Emulation = resolve(manifest.emulate)(spec)
+        self.shared_limit = spec.capacity("shared")
         self.source_suffix = getattr(resolve(manifest.toolchain), "source_suffix", ".txt")
 
     def fingerprint(self, strict: bool = False) -> str:
@@ -76,11 +80,15 @@ class Emulator:
         E0803 where it cannot be built, and what the target's own compiler refuses.
         """
         source = self.emulation.translate(artifact, flags)
-        build(kernel_text(self.emulation, source), out, KERNEL_FLAGS)
+        text = kernel_text(self.emulation, source)
+        if self.emulation.compiled:
+            build_native(text, out)
+        else:
+            build(text, out, KERNEL_FLAGS)
 
     def load(self, artifact: Any, path: Path) -> EmulatedFunction:
         """A built function: call it with what `artifact.signature` says (pointers as integers)."""
-        return EmulatedFunction(self.emulation, path)
+        return EmulatedFunction(self.emulation, path, self.shared_limit)
 
 
 def hash_of(text: str) -> str:
@@ -101,8 +109,10 @@ def kernel_text(emulation: Emulation, source: EmulationSource) -> str:
     data = json.dumps(facts).encode()
     rows = [data[i : i + 4000] for i in range(0, len(data), 4000)]
     text = "\n".join(f'"{_escaped(row)}"' for row in rows)
-    visible = '__attribute__((visibility("default")))'
-    return f"{header(emulation)}{source.code}\n{visible} const char emulation_facts[] =\n{text};\n"
+    visible = '__attribute__((visibility("default"))) const char emulation_facts[]'
+    if emulation.compiled:
+        visible = f'extern "C" {visible};\n{visible}'
+    return f"{header(emulation)}{source.code}\n{visible} =\n{text};\n"
 
 
 def _escaped(row: bytes) -> str:
@@ -121,8 +131,10 @@ class _Call:
 class EmulatedFunction:
     """One function, ready to call with addresses in this process's memory, then dimensions."""
 
-    def __init__(self, emulation: Emulation, path: Path) -> None:
+    def __init__(self, emulation: Emulation, path: Path, shared_limit: int | None = None) -> None:
         self.path = str(path)
+        self._shared_limit = shared_limit
+        self._compiled = emulation.compiled
         self._library = library(emulation)
         try:
             self._kernels = ctypes.CDLL(self.path)
@@ -144,10 +156,10 @@ class EmulatedFunction:
         exec(compile(facts["host"], f"{path}:host.py", "exec"), namespace)  # a target's own text
         exec(compile(facts["regions"], f"{path}:regions.py", "exec"), namespace)
         self._regions = namespace["regions"]
+        self._kept: list[Any] = []
         self._bound: Callable[..., None] = namespace["bind"](self)
         self._call = _Call([], [])
-        self.counters: dict[str, dict[str, int]] = {}
-        """What the last call counted, by kernel: see `tile_cpu.emulator.launch.COUNTERS`."""
+        self._counted: dict[str, Counted] = {}
 
     def __call__(self, *args: float) -> None:
         """Run the function's kernels one after the other.
@@ -160,14 +172,27 @@ class EmulatedFunction:
             if at and size
         ]
         self._call = _Call(found, [])
-        self.counters = {}
+        self._counted = {}
         self._bound(*args)
+
+    @property
+    def counters(self) -> dict[str, dict[str, Any]]:
+        """What the last call counted, by kernel: see `tile_cpu.emulator.counters`."""
+        return {name: counted.table() for name, counted in self._counted.items()}
 
     # -- what the host part asks for
 
-    def kernel(self, name: str, formats: str, threads: int, shared: int, *_: Any) -> Any:
+    def kernel(self, name: str, formats: str, threads: int, shared: int = 0, *_: Any) -> Any:
         """A launch of (blocks, *values)."""
         kernel = self._facts[name]
+        needed = shared + kernel.shared_bytes
+        if self._shared_limit is not None and needed > self._shared_limit:
+            raise TileError(
+                "E2313",
+                f"{name} needs {needed} bytes of shared memory for a block",
+                notes=(f"The device has {self._shared_limit}.",),
+                help="Use smaller blocks or fewer stages.",
+            )
         entry = ctypes.cast(self._kernels[kernel.entry], ctypes.c_void_p).value
         assert entry is not None
 
@@ -178,9 +203,10 @@ class EmulatedFunction:
             counted, report = launch(
                 self._library, entry, kernel, data, blocks, threads, shared, regions, chosen
             )
-            before = self.counters.get(name, {})
-            self.counters[name] = {k: v + before.get(k, 0) for k, v in counted.items()}
+            self._counted[name] = counted.plus(self._counted.get(name))
             if report is not None:
+                if self._compiled:
+                    report = report.moved(partial(source_line, self.path))
                 raise error_of(report, name, [r.name for r in regions], self._places)
 
         return run
@@ -192,18 +218,31 @@ class EmulatedFunction:
     def allocate(self, size: int) -> tuple[object, int]:
         """A workspace in which nothing was written yet: its owner and its address."""
         memory = ctypes.create_string_buffer(b"\xff" * size, size + 256)
-        mask = ctypes.create_string_buffer(b"\xff" * (size + 256), size + 256)
+        mask = ctypes.create_string_buffer(b"\xff" * (size + 256), size + 512)
         start = -(-ctypes.addressof(memory) // 256) * 256
         region = Region(
             name="a workspace",
             address=start,
             bytes=size,
             written=True,
-            mask=ctypes.addressof(mask),
+            mask=-(-ctypes.addressof(mask) // 256) * 256,
         )
         self._call.regions.append(region)
         self._call.held.append((memory, mask))
         return memory, start
+
+    def kept(self, name: str, size: int) -> Callable[[], int]:
+        """What gives the address of memory that begins with zeros and keeps what calls leave."""
+        memory = ctypes.create_string_buffer(size + 256)
+        self._kept.append(memory)
+        start = -(-ctypes.addressof(memory) // 256) * 256
+        region = Region(name=f"the kept memory {name}", address=start, bytes=size, written=True)
+
+        def address() -> int:
+            self._call.regions.append(region)
+            return start
+
+        return address
 
     def workers(self) -> int:
         """Blocks that run at once: a small number, so that each takes several tiles."""

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from tile_cpu import knobs
+from tile_cpu.emulator.counters import COUNTERS, Counted, instructions_of
 from tile_cpu.emulator.reports import Report, parse_report
 
 if TYPE_CHECKING:
@@ -15,25 +16,11 @@ if TYPE_CHECKING:
 
     from tile_ir.emulation import EmulatedKernel
 
-__all__ = ["COUNTERS", "Options", "Region", "launch", "pack_parameters"]
+__all__ = ["Options", "Region", "launch", "pack_parameters"]
 
 REPORT_BYTES = 1 << 16
 STACK_BYTES = 1 << 17
 SCHEDULES = {"round-robin": 0, "reverse": 1, "random": 2}
-COUNTERS = (
-    "global_load_bytes",
-    "global_store_bytes",
-    "shared_load_bytes",
-    "shared_store_bytes",
-    "atomics",
-    "barrier_arrivals",
-    "warp_operations",
-    "multiply_adds",
-    "asynchronous_bytes",
-    "switches",
-    "bank_conflicts",
-)
-"""What a launch counts, in the order of the C enumeration."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,6 +54,7 @@ class _Region(ctypes.Structure):
         ("mask", ctypes.c_void_p),
         ("writable", ctypes.c_uint32),
         ("name", ctypes.c_uint32),
+        ("words", ctypes.c_void_p),
     )
 
 
@@ -90,10 +78,12 @@ class _Launch(ctypes.Structure):
         ("count_regions", ctypes.c_uint32),
         ("regions", ctypes.c_void_p),
         ("counters", ctypes.c_void_p),
+        ("visits", ctypes.c_void_p),
+        ("count_visits", ctypes.c_uint32),
         ("report", ctypes.c_void_p),
         ("stop", ctypes.c_uint32),
         ("next", ctypes.c_uint32),
-        ("lock", ctypes.c_uint64 * 16),
+        ("own", ctypes.c_uint64 * 20),
     )
 
 
@@ -119,7 +109,7 @@ def launch(
     shared: int,
     regions: Sequence[Region],
     options: Options,
-) -> tuple[dict[str, int], Report | None]:
+) -> tuple[Counted, Report | None]:
     """Run a kernel to its end: what it counted, and what went wrong first."""
     made = [
         _Region(r.address, r.bytes, r.mask or None, int(r.written), n)
@@ -127,6 +117,7 @@ def launch(
     ]
     table = (_Region * max(len(made), 1))(*made)
     counters = (ctypes.c_uint64 * len(COUNTERS))()
+    visits = (ctypes.c_uint64 * max(len(kernel.mix), 1))()
     report = ctypes.create_string_buffer(REPORT_BYTES)
     held = ctypes.create_string_buffer(len(parameters) + 64)
     start = -(-ctypes.addressof(held) // 64) * 64
@@ -148,9 +139,14 @@ def launch(
         count_regions=len(made),
         regions=ctypes.addressof(table),
         counters=ctypes.addressof(counters),
+        visits=ctypes.addressof(visits),
+        count_visits=len(kernel.mix),
         report=ctypes.addressof(report),
     )
     library.emu_launch.restype = ctypes.c_uint32
     failed = library.emu_launch(ctypes.byref(call))
-    counted = dict(zip(COUNTERS, counters, strict=True))
+    counted = Counted(
+        totals=dict(zip(COUNTERS, counters, strict=True)),
+        instructions=instructions_of(kernel.mix, visits),
+    )
     return counted, parse_report(report.value.decode(errors="replace")) if failed else None

@@ -25,6 +25,8 @@ __all__ = ["connect", "header", "library", "library_source"]
 PARTS = (
     "fiber.c",
     "races.c",
+    "globals.c",
+    "counters.c",
     "memory.c",
     "numbers.c",
     "atomics.c",
@@ -32,6 +34,7 @@ PARTS = (
     "barriers.c",
     "engine.c",
     "launch.c",
+    "native.c",
 )
 _FUNCTION = re.compile(r"(?m)^EMU_FN\(\w+, (\w+),")
 _loading = threading.Lock()
@@ -45,13 +48,23 @@ def _text(name: str) -> str:
 
 def header(emulation: Emulation) -> str:
     """What stands in front of the text of kernels."""
-    return _text("api.h") + emulation.interface
+    sizes = _sizes(emulation)
+    if emulation.compiled:
+        both = f'extern "C" {{\n{_text("api.h")}{emulation.interface}}}\n'
+        return sizes + both + _text("native.h")
+    return sizes + _text("api.h") + emulation.interface
+
+
+def _sizes(emulation: Emulation) -> str:
+    return f"#define EMU_WAVE {emulation.lanes}\n#define EMU_BANKS {emulation.banks}\n"
 
 
 def library_source(emulation: Emulation) -> str:
     """The library's C text."""
+    head = f"#define EMU_LIBRARY 1\n{_sizes(emulation)}"
+    api = _text("api.h") + emulation.interface
     texts = [_text("core.h"), *(_text(name) for name in PARTS), emulation.layer]
-    return "#define EMU_LIBRARY 1\n" + header(emulation) + "\n".join(texts)
+    return head + api + "\n".join(texts)
 
 
 def library(emulation: Emulation) -> ctypes.CDLL:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from tile_ir.diag import Span, TileError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
 __all__ = ["KINDS", "Report", "error_of", "parse_report"]
 
@@ -17,10 +17,11 @@ KINDS = {
     "bounds": ("E2303", "Guard the access, or check the indices at the tensor's edges."),
     "alignment": ("E2304", "Use narrower vectors, or align offsets and strides."),
     "uninitialized": ("E2305", "Write it first; where another thread does, wait for that."),
-    "race": ("E2306", "Put a barrier between the two accesses."),
+    "race": ("E2306", "Put a barrier between them; between blocks, an atomic or a kernel."),
     "deadlock": ("E2307", "See in the notes what each warp waits for, and who should arrive."),
     "divergence": ("E2308", "Let all threads concerned reach the operation, or none."),
     "barrier": ("E2309", "Check counts, initialisation and order of the barrier's uses."),
+    "fence": ("E2311", "Put a fence for engines behind the writes, in front of the barrier."),
     "trap": ("E2310", "An assertion of the kernel does not hold for these arguments."),
 }
 """Kind of a report -> its code and what to do."""
@@ -38,6 +39,11 @@ class Report:
     block: tuple[int, ...]
     thread: int
     text: str
+
+    def moved(self, place: Callable[[int], int]) -> Report:
+        """The same with other numbers for positions in the program."""
+        text = _PLACE.sub(lambda m: f"#{place(int(m[1]))}:{m[2]} ", self.text)
+        return replace(self, at=place(self.at), text=text)
 
 
 def parse_report(text: str) -> Report:
@@ -75,7 +81,8 @@ def _described(at: int, places: Mapping[int, tuple[str, int, str, str]]) -> str:
         return f"position {at}"
     instruction, line, text, user = places[at]
     own = f"line {line} of the source: {text}" if text else "the source"
-    return f"{own} [{instruction}]{f' from {user}' if user else ''}"
+    what = f" [{instruction}]" if instruction else ""
+    return f"{own}{what}{f' from {user}' if user else ''}"
 
 
 def _span(at: int, places: Mapping[int, tuple[str, int, str, str]]) -> Span | None:

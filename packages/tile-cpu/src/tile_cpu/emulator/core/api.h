@@ -11,6 +11,22 @@ typedef short i16;
 typedef int i32;
 typedef long long i64;
 
+/* Threads that run together, and a set of them as bits; a target may say another number. */
+#ifndef EMU_WAVE
+#define EMU_WAVE 32
+#endif
+#if EMU_WAVE > 32
+typedef u64 emu_lanes;
+#else
+typedef u32 emu_lanes;
+#endif
+
+/* Banks of 4 bytes of a block's memory. */
+#ifndef EMU_BANKS
+#define EMU_BANKS 32
+#endif
+
+typedef void *emu_pointer;
 struct emu_block;
 
 /* What a thread knows of itself; the emulator keeps more behind it. */
@@ -23,9 +39,17 @@ struct emu_thread {
   u32 tid[3], ntid[3], ctaid[3], nctaid[3];
   u32 rank, cluster;
   u32 elected;
+  u64 *visits; /* how often each straight piece of the kernel was begun */
 };
 
 enum { EMU_GENERIC, EMU_GLOBAL, EMU_SHARED, EMU_LOCAL, EMU_SHARED_CLUSTER };
+/* Added to a space. Strong: others may access the same memory at the same time. An atomic operation
+ * is that always, and looks at memory for what others have made known unless it is blind; one that
+ * publishes is a fence in front as well. */
+enum { EMU_STRONG = 16, EMU_BLIND = 32, EMU_PUBLISH = 64 };
+/* Added to the space of an atomic operation on a word of which a part is meant: the rest may lie
+ * outside of the tensor, or was never written, and stays as it is. */
+enum { EMU_PART = 128 };
 enum { EMU_SHIFT_UP, EMU_SHIFT_DOWN, EMU_SHIFT_XOR, EMU_SHIFT_INDEX };
 enum { EMU_ALL, EMU_ANY, EMU_UNIFORM, EMU_BALLOT };
 enum {
@@ -51,15 +75,17 @@ EMU_FN(void, emu_store, struct emu_thread *, u32 at, u32 space, u64 address, u32
        const void *value, const void *mask)
 EMU_FN(u64, emu_atomic, struct emu_thread *, u32 at, u32 space, u32 op, u32 type, u64 address,
        u64 value, u64 other)
+EMU_FN(void, emu_fence, struct emu_thread *, u32 device)
+EMU_FN(void, emu_fence_engines, struct emu_thread *)
 EMU_FN(void, emu_use, struct emu_thread *, u32 at, u32 what)
 EMU_FN(void, emu_trap, struct emu_thread *, u32 at)
 EMU_FN(void, emu_yield, struct emu_thread *, u32 at)
 EMU_FN(void, emu_barrier, struct emu_thread *, u32 at, u32 id, u32 count, u32 arrive)
 EMU_FN(u32, emu_barrier_reduce, struct emu_thread *, u32 at, u32 id, u32 count, u32 op, u32 value)
-EMU_FN(void, emu_warp_sync, struct emu_thread *, u32 at, u32 members)
+EMU_FN(void, emu_warp_sync, struct emu_thread *, u32 at, emu_lanes members)
 EMU_FN(u32, emu_shuffle, struct emu_thread *, u32 at, u32 mode, u32 value, u32 *mask, u32 b, u32 c,
        u32 members, u32 *inside)
-EMU_FN(u32, emu_vote, struct emu_thread *, u32 at, u32 mode, u32 value, u32 members)
+EMU_FN(emu_lanes, emu_vote, struct emu_thread *, u32 at, u32 mode, u32 value, emu_lanes members)
 EMU_FN(u32, emu_match, struct emu_thread *, u32 at, u64 value, u32 members)
 EMU_FN(u32, emu_reduce, struct emu_thread *, u32 at, u32 op, u32 type, u32 value, u32 members)
 EMU_FN(u32, emu_elect, struct emu_thread *, u32 at, u32 members)
@@ -70,6 +96,7 @@ EMU_FN(void, emu_phase_init, struct emu_thread *, u32 at, u64 address, u32 count
 EMU_FN(void, emu_phase_drop, struct emu_thread *, u32 at, u64 address)
 EMU_FN(u64, emu_phase_arrive, struct emu_thread *, u32 at, u64 address, u32 count, i32 bytes)
 EMU_FN(void, emu_phase_expect, struct emu_thread *, u32 at, u64 address, i32 bytes)
+EMU_FN(void, emu_phase_complete, struct emu_thread *, u32 at, u64 address, i32 bytes)
 EMU_FN(u32, emu_phase_wait, struct emu_thread *, u32 at, u64 address, u32 parity, u32 block)
 EMU_FN(void, emu_bulk_load, struct emu_thread *, u32 at, u64 to, u64 from, u32 bytes, u64 barrier)
 EMU_FN(void, emu_bulk_store, struct emu_thread *, u32 at, u64 to, u64 from, u32 bytes)
@@ -92,6 +119,19 @@ EMU_FN(u64, emu_to_integer, double, u32 mode, u32 bits, u32 is_signed)
 EMU_FN(double, emu_round, double, u32 mode)
 EMU_FN(float, emu_to_f32, double, u32 mode)
 EMU_FN(double, emu_math, u32 function, double)
+
+/* Of kernels that were compiled for this processor: their accesses, see native.c. */
+EMU_FN(void, emu_native_enter, struct emu_thread *, const void *image, u64 image_bytes)
+EMU_FN(void, emu_native_leave, void)
+EMU_FN(emu_pointer, emu_native_self, void)
+EMU_FN(emu_pointer, emu_native_state, void)
+EMU_FN(emu_pointer, emu_native_access, u32 at, const void *address, u64 bytes, u32 write)
+EMU_FN(void, emu_native_mark, const void *address, u64 bytes, u32 unknown)
+EMU_FN(void, emu_native_move, u32 at, void *to, const void *from, u64 bytes)
+EMU_FN(void, emu_native_fill, u32 at, void *to, u32 value, u64 bytes)
+EMU_FN(void, emu_native_unknown, u32 at)
+EMU_FN(void, emu_native_exchange, u32 at, const char *name, void *word, u32 lane)
+EMU_FN(void, emu_native_sync_lanes, u32 at)
 
 enum { EMU_NEAREST, EMU_ZERO, EMU_DOWN, EMU_UP };
 enum { EMU_EXP2, EMU_LOG2, EMU_SIN, EMU_COS, EMU_TANH, EMU_SQRT, EMU_RSQRT, EMU_RCP };

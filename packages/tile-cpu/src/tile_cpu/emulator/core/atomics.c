@@ -74,14 +74,35 @@ static u64 combine(u32 op, u32 type, u64 old, u64 value, u64 other) {
   }
 }
 
+/* The tensor that a word overlaps: memory is given out in larger pieces than words. */
+static struct region *part_region(struct emu_thread *t, u32 at, u64 address, u32 bytes) {
+  struct emu_launch *launch = gang_of(t)->launch;
+  check_alignment(t, at, address, bytes);
+  for (u32 i = 0; i < launch->count_regions; i++) {
+    struct region *r = &launch->regions[i];
+    if (r->writable && address + bytes > r->base && address < r->base + r->bytes) return r;
+  }
+  return global_region(t, at, address, bytes, bytes, 1);
+}
+
+/* The bytes of a word that an operation on a part of it has changed. */
+static void note_changed(struct emu_thread *t, u32 at, struct region *r, u64 address, u64 changed) {
+  u32 first = (u32)__builtin_ctzll(changed) / 8, last = 7 - (u32)__builtin_clzll(changed) / 8;
+  note_global(t, at, r, address + first, last - first + 1, GLOBAL_WRITE | GLOBAL_STRONG);
+}
+
 u64 emu_atomic(struct emu_thread *t, u32 at, u32 space, u32 op, u32 type, u64 address, u64 value,
                u64 other) {
   u32 bytes = TYPE_BYTES[type];
   char *place, *mask = NULL;
+  struct region *r = NULL;
+  u32 blind = space & EMU_BLIND, part = space & EMU_PART;
   gang_of(t)->counters[COUNT_ATOMICS]++;
-  space = space_of(t, space, &address);
+  if (space & EMU_PUBLISH) emu_fence(t, 1);
+  space = space_of(t, space & 15, &address);
   if (space == EMU_GLOBAL) {
-    struct region *r = global_region(t, at, address, bytes, bytes, 1);
+    r = part ? part_region(t, at, address, bytes) : global_region(t, at, address, bytes, bytes, 1);
+    if (!part) note_global(t, at, r, address, bytes, GLOBAL_WRITE | GLOBAL_STRONG);
     place = (char *)(uintptr_t)address;
     if (r->mask) mask = r->mask + (address - r->base);
   } else if (space == EMU_LOCAL) {
@@ -92,6 +113,7 @@ u64 emu_atomic(struct emu_thread *t, u32 at, u32 space, u32 op, u32 type, u64 ad
     place = shared_place(t, at, address, bytes, bytes, &home);
     mask = home->mask + (place - home->shared);
   }
+  if (part) mask = NULL;
   if (mask && op != EMU_EXCHANGE && any_bit(mask, bytes))
     fail(t, at, "uninitialized", "an atomic operation on memory that was never written");
   u64 old = 0;
@@ -100,6 +122,8 @@ u64 emu_atomic(struct emu_thread *t, u32 at, u32 space, u32 op, u32 type, u64 ad
   u64 now = combine(op, type, old, value, other);
   copy_bytes(place, &now, bytes);
   pthread_mutex_unlock(&atomic_lock);
+  if (part && r && now != old) note_changed(t, at, r, address, now ^ old);
+  if (!blind) look_around(t);
   if (mask) memset(mask, 0, bytes);
   /* A thread that finds what it wrote itself, or failed to change anything, may be in a loop. */
   if (op == EMU_COMPARE ? old != value : now == old) emu_yield(t, at);

@@ -57,10 +57,12 @@ static u32 arrive(struct emu_thread *t, u32 at, u32 id, u32 count, u32 only, u32
 }
 
 void emu_barrier(struct emu_thread *t, u32 at, u32 id, u32 count, u32 only) {
+  if (!only) gang_of(t)->counters[COUNT_WAITS]++;
   arrive(t, at, id, count, only, 0);
 }
 
 u32 emu_barrier_reduce(struct emu_thread *t, u32 at, u32 id, u32 count, u32 op, u32 value) {
+  gang_of(t)->counters[COUNT_WAITS]++;
   u32 result = arrive(t, at, id, count, 0, value);
   return op == 0 ? result & 1 : op == 1 ? result >> 1 & 1 : result >> 2;
 }
@@ -80,6 +82,7 @@ static void left_barriers(struct emu_thread *t) {
 void emu_cluster_arrive(struct emu_thread *t, u32 at) {
   struct gang *gang = gang_of(t);
   (void)at;
+  gang->counters[COUNT_BARRIERS]++;
   publish(t, &gang->cluster_view);
   fiber_of(t)->commits = gang->cluster_generation + 1;
   if (++gang->cluster_arrived == gang->alive) {
@@ -94,6 +97,7 @@ void emu_cluster_wait(struct emu_thread *t, u32 at) {
   if (!fiber_of(t)->commits) fail(t, at, "barrier", "a wait at the cluster without an arrival");
   while (gang->cluster_generation < fiber_of(t)->commits)
     park(t, at, "waits for the cluster", &gang->cluster_generation);
+  gang->counters[COUNT_WAITS]++;
   acquire(t, gang->cluster_view);
 }
 
@@ -152,6 +156,15 @@ void emu_phase_expect(struct emu_thread *t, u32 at, u64 address, i32 bytes) {
   p->bytes += bytes;
 }
 
+/* Bytes that a thread itself has sent are there. */
+void emu_phase_complete(struct emu_thread *t, u32 at, u64 address, i32 bytes) {
+  struct emu_block *home;
+  struct phase *p = find_phase(t, at, address, &home);
+  publish(t, &p->view);
+  p->bytes -= bytes;
+  end_phase(gang_of(t), p);
+}
+
 u64 emu_phase_arrive(struct emu_thread *t, u32 at, u64 address, u32 count, i32 bytes) {
   struct emu_block *home;
   struct phase *p = find_phase(t, at, address, &home);
@@ -159,6 +172,7 @@ u64 emu_phase_arrive(struct emu_thread *t, u32 at, u64 address, u32 count, i32 b
   p->bytes += bytes;
   if (count > p->pending)
     fail(t, at, "barrier", "more arrivals than the %u of the barrier at %llu", p->count, address);
+  gang_of(t)->counters[COUNT_BARRIERS]++;
   publish(t, &p->view);
   p->pending -= count;
   end_phase(gang_of(t), p);
@@ -172,6 +186,7 @@ u32 emu_phase_wait(struct emu_thread *t, u32 at, u64 address, u32 parity, u32 bl
   if (p->parity == parity && !block) emu_yield(t, at);
   if (p->parity == parity && !block) return 0;
   while (p->parity == parity) park(t, at, "waits for a phase", p);
+  gang_of(t)->counters[COUNT_WAITS]++;
   acquire(t, p->complete);
   return 1;
 }

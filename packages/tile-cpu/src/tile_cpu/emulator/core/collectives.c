@@ -1,20 +1,21 @@
 /* Operations that several threads take part in. Each thread leaves its operands on its own stack;
  * the last one to arrive computes for all, in place. */
 
-static u32 all_lanes(struct emu_thread *t) {
+static emu_lanes all_lanes(struct emu_thread *t) {
   struct emu_block *block = t->block;
   u32 left = block->threads - t->warp * WARP;
-  return left >= WARP ? ~0u : (1u << left) - 1;
+  return left >= WARP ? ~(emu_lanes)0 : ((emu_lanes)1 << left) - 1;
 }
 
-static void check_members(struct emu_thread *t, u32 at, u32 members, const char *op) {
+static void check_members(struct emu_thread *t, u32 at, emu_lanes members, const char *op) {
   if (!(members >> t->lane & 1))
     fail(t, at, "divergence", "lane %u takes part in %s without being named", t->lane, op);
   if (members & ~all_lanes(t))
     fail(t, at, "divergence", "%s names lanes that the warp does not have", op);
 }
 
-static void run_action(struct gang *gang, u32 first, u32 count, u32 members, emu_action action) {
+static void run_action(struct gang *gang, u32 first, u32 count, emu_lanes members,
+                       emu_action action) {
   struct emu_thread *lanes[128];
   void *operands[128];
   for (u32 i = 0; i < count; i++) {
@@ -38,18 +39,12 @@ static void disagree(struct emu_thread *t, u32 at, const struct meeting *m, cons
        "the other place", op, m->op, m->at, t->rank);
 }
 
-/* The threads of a warp that `members` names meet; disjoint sets of them may meet at once. Aligned
- * operations (`at` not 0) have to be the same instruction for all. */
-static void meet(struct emu_thread *t, u32 at, u32 members, const char *op, void *operand,
-                 emu_action action) {
-  struct gang *gang = gang_of(t);
-  struct fiber *f = fiber_of(t);
-  u32 me = (u32)(f - gang->fibers), first = me - t->lane;
-  u32 left = t->block->threads - t->warp * WARP, lanes = left < WARP ? left : WARP;
-  struct meeting *own = NULL, *all = gang->meetings + first, *empty = NULL;
-  check_members(t, at, members, op);
-  gang->counters[COUNT_WARP_OPS]++;
-  for (u32 i = 0; i < WARP; i++) {
+/* The open meeting of these threads, or a new one. */
+static struct meeting *find_meeting(struct emu_thread *t, u32 at, struct meeting *all,
+                                    emu_lanes members, const char *op) {
+  struct meeting *own = NULL, *empty = all->arrived ? NULL : all;
+  u32 searched = !all->open ? 0 : all->open == 1 && all->arrived ? 1 : WARP;
+  for (u32 i = 0; i < searched; i++) {
     if (!all[i].arrived) {
       if (!empty) empty = &all[i];
     } else if (all[i].members & members) {
@@ -57,18 +52,34 @@ static void meet(struct emu_thread *t, u32 at, u32 members, const char *op, void
       own = &all[i];
     }
   }
-  if (!own) {
-    own = empty;
-    *own = (struct meeting){.members = members, .op = op, .at = at};
-  }
+  if (own) return own;
+  if (!empty) empty = &all[1]; /* the only open one is the first */
+  u32 open = all->open + 1;
+  *empty = (struct meeting){.members = members, .op = op, .at = at};
+  all->open = open;
+  return empty;
+}
+
+/* The threads of a warp that `members` names meet; disjoint sets of them may meet at once. Aligned
+ * operations (`at` not 0) have to be the same instruction for all. */
+static void meet(struct emu_thread *t, u32 at, emu_lanes members, const char *op, void *operand,
+                 emu_action action) {
+  struct gang *gang = gang_of(t);
+  struct fiber *f = fiber_of(t);
+  u32 me = (u32)(f - gang->fibers), first = me - t->lane;
+  u32 left = t->block->threads - t->warp * WARP, lanes = left < WARP ? left : WARP;
+  struct meeting *all = gang->meetings + first, *own = find_meeting(t, at, all, members, op);
+  check_members(t, at, members, op);
+  gang->counters[COUNT_WARP_OPS]++;
   f->operand = operand;
-  own->arrived |= 1u << t->lane;
+  own->arrived |= (emu_lanes)1 << t->lane;
   if (own->arrived != members) {
     park(t, at, op, own);
     return;
   }
   run_action(gang, first, lanes, members, action);
   own->arrived = 0;
+  all->open--;
   release(gang, first, lanes, own);
 }
 
@@ -95,13 +106,13 @@ static void meet_squad(struct emu_thread *t, u32 at, const char *op, void *opera
 
 /* ---- of a warp ---- */
 
-static void sync_lanes(struct emu_thread **lanes, u32 members, void **operands) {
+static void sync_lanes(struct emu_thread **lanes, emu_lanes members, void **operands) {
   (void)operands;
   struct gang *gang = gang_of(lanes[0]);
   sync_group(gang, (u32)(fiber_of(lanes[0]) - gang->fibers), WARP, members);
 }
 
-void emu_warp_sync(struct emu_thread *t, u32 at, u32 members) {
+void emu_warp_sync(struct emu_thread *t, u32 at, emu_lanes members) {
   meet(t, at, members, "a warp barrier", NULL, sync_lanes);
 }
 
@@ -110,7 +121,7 @@ struct shuffle {
 };
 
 /* PTX ISA, shfl.sync: the pseudocode for source lane and predicate. */
-static void shuffle_lanes(struct emu_thread **lanes, u32 members, void **operands) {
+static void shuffle_lanes(struct emu_thread **lanes, emu_lanes members, void **operands) {
   for (u32 lane = 0; lane < WARP; lane++) {
     if (!(members >> lane & 1)) continue;
     struct shuffle *own = operands[lane];
@@ -154,16 +165,17 @@ u32 emu_shuffle(struct emu_thread *t, u32 at, u32 mode, u32 value, u32 *mask, u3
 }
 
 struct ballot {
-  u32 mode, op, type, result;
+  u32 mode, op, type;
+  emu_lanes result;
   u64 value;
 };
 
-static void vote_lanes(struct emu_thread **lanes, u32 members, void **operands) {
+static void vote_lanes(struct emu_thread **lanes, emu_lanes members, void **operands) {
   (void)lanes;
-  u32 set = 0;
+  emu_lanes set = 0;
   for (u32 i = 0; i < WARP; i++)
-    if (members >> i & 1 && ((struct ballot *)operands[i])->value) set |= 1u << i;
-  u32 results[] = {set == members, set != 0, set == members || !set, set};
+    if (members >> i & 1 && ((struct ballot *)operands[i])->value) set |= (emu_lanes)1 << i;
+  emu_lanes results[] = {set == members, set != 0, set == members || !set, set};
   for (u32 i = 0; i < WARP; i++)
     if (members >> i & 1) {
       struct ballot *own = operands[i];
@@ -171,32 +183,32 @@ static void vote_lanes(struct emu_thread **lanes, u32 members, void **operands) 
     }
 }
 
-u32 emu_vote(struct emu_thread *t, u32 at, u32 mode, u32 value, u32 members) {
+emu_lanes emu_vote(struct emu_thread *t, u32 at, u32 mode, u32 value, emu_lanes members) {
   struct ballot own = {.mode = mode, .value = value};
   meet(t, at, members, "a vote", &own, vote_lanes);
   return own.result;
 }
 
-static void match_lanes(struct emu_thread **lanes, u32 members, void **operands) {
+static void match_lanes(struct emu_thread **lanes, emu_lanes members, void **operands) {
   (void)lanes;
   for (u32 i = 0; i < WARP; i++) {
     if (!(members >> i & 1)) continue;
     struct ballot *own = operands[i];
     for (u32 j = 0; j < WARP; j++)
       if (members >> j & 1 && ((struct ballot *)operands[j])->value == own->value)
-        own->result |= 1u << j;
+        own->result |= (emu_lanes)1 << j;
   }
 }
 
 u32 emu_match(struct emu_thread *t, u32 at, u64 value, u32 members) {
   struct ballot own = {.value = value};
   meet(t, at, members, "a match", &own, match_lanes);
-  return own.result;
+  return (u32)own.result;
 }
 
-static void reduce_lanes(struct emu_thread **lanes, u32 members, void **operands) {
+static void reduce_lanes(struct emu_thread **lanes, emu_lanes members, void **operands) {
   (void)lanes;
-  u32 first = (u32)__builtin_ctz(members);
+  u32 first = (u32)__builtin_ctzll(members);
   struct ballot *one = operands[first];
   u64 total = one->value;
   for (u32 i = first + 1; i < WARP; i++)
@@ -209,7 +221,7 @@ static void reduce_lanes(struct emu_thread **lanes, u32 members, void **operands
 u32 emu_reduce(struct emu_thread *t, u32 at, u32 op, u32 type, u32 value, u32 members) {
   struct ballot own = {.op = op, .type = type, .value = value};
   meet(t, at, members, "a reduction", &own, reduce_lanes);
-  return own.result;
+  return (u32)own.result;
 }
 
 u32 emu_elect(struct emu_thread *t, u32 at, u32 members) {

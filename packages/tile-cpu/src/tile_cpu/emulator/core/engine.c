@@ -37,7 +37,8 @@ void emu_copy(struct emu_thread *t, u32 at, u64 to, u64 from, u32 bytes, u32 val
   if (valid > bytes) fail(t, at, "bounds", "%u of %u bytes are copied", valid, bytes);
   if (valid) {
     check_alignment(t, at, from, bytes);
-    global_region(t, at, from, valid, 1, 0);
+    struct region *r = global_region(t, at, from, valid, 1, 0);
+    count_access(t, at, 0, from - r->base, valid);
   }
   gang_of(t)->counters[COUNT_ASYNC_BYTES] += bytes;
   struct async_copy copy = {.to = to, .from = from, .bytes = bytes, .valid = valid, .at = at};
@@ -50,10 +51,14 @@ static void do_copy(struct emu_thread *t, const struct async_copy *c) {
   char value[16] = {0}, mask[16] = {0};
   if (c->valid) {
     struct region *r = global_region(t, c->at, c->from, c->valid, 1, 0);
+    note_global(t, c->at, r, c->from, c->valid, GLOBAL_READ);
     memcpy(value, (char *)(uintptr_t)c->from, c->valid);
     if (r->mask) memcpy(mask, r->mask + (c->from - r->base), c->valid);
   }
   emu_store(t, c->at, EMU_SHARED, c->to, c->bytes, value, mask);
+  struct emu_block *home;
+  char *place = shared_place(t, c->at, c->to, c->bytes, c->bytes, &home);
+  note_engine_write(home, (u64)(place - home->shared), c->bytes);
 }
 
 void emu_copy_wait(struct emu_thread *t, u32 at, u32 pending) {
@@ -94,6 +99,18 @@ static u64 exchanged(u64 address, u32 row_bytes) {
   return address ^ (address >> 7 & bits) << 4;
 }
 
+/* Where a box may begin: measured on a device, which stops with an illegal instruction elsewhere. */
+static void check_start(struct emu_thread *t, u32 at, const struct box_map *m, const i32 *start,
+                        int stores) {
+  if ((i64)start[0] * m->element % 16)
+    fail(t, at, "alignment", "a box that begins at element %d of a row, no multiple of 16 bytes",
+         start[0]);
+  for (u32 i = 0; stores && i < m->rank; i++)
+    if (start[i] < 0)
+      fail(t, at, "bounds", "a box stored from place %d of axis %u on, before the tensor", start[i],
+           m->rank - 1 - i);
+}
+
 static void check_box(struct emu_thread *t, u32 at, const struct box_map *m, u32 rank, u64 shared) {
   if (m->rank != rank)
     fail(t, at, "barrier", "a box of %u axes of a tensor that has %u", rank, m->rank);
@@ -114,6 +131,7 @@ void emu_box_load(struct emu_thread *t, u32 at, u64 to, u64 map, u32 rank, const
                     .barrier = barrier, .blocks = blocks};
   struct emu_block *home;
   check_box(t, at, m, rank, to & 0xffffff);
+  check_start(t, at, m, start, 0);
   job.bytes = box_bytes(m);
   shared_place(t, at, to, job.bytes, 16, &home);
   find_phase(t, at, barrier, &home);
@@ -149,6 +167,7 @@ void emu_box_store(struct emu_thread *t, u32 at, u64 map, u64 from, u32 rank, co
                     .group = fiber_of(t)->bulk_groups};
   struct emu_block *home;
   check_box(t, at, m, rank, from & 0xffffff);
+  check_start(t, at, m, start, 1);
   job.bytes = box_bytes(m);
   shared_place(t, at, from, job.bytes, 16, &home);
   memcpy(job.start, start, rank * sizeof *start);
@@ -175,12 +194,14 @@ static void load_box(const struct job *job, u64 to) {
   char *place = shared_place(job->t, job->at, to, job->bytes, 16, &home);
   u64 offset = (u64)(place - home->shared);
   note_write(job->t, job->at, home, offset, job->bytes);
+  note_engine_write(home, offset, job->bytes);
   memset(home->mask + offset, 0, job->bytes);
   for (u64 n = 0; n < job->bytes / m->element; n++) {
     u64 from = element_address(m, job->start, n), at = offset + n * m->element;
     at = (exchanged(at & ~15ull, m->row_bytes)) | (at & 15);
     if (from) {
-      global_region(job->t, job->at, from, m->element, 1, 0);
+      struct region *r = global_region(job->t, job->at, from, m->element, 1, 0);
+      note_global(job->t, job->at, r, from, m->element, GLOBAL_READ);
       copy_bytes(home->shared + at, (char *)(uintptr_t)from, m->element);
     } else {
       memset(home->shared + at, 0, m->element);
@@ -192,7 +213,10 @@ static void load_bulk(const struct job *job) {
   struct emu_block *home;
   char *place = shared_place(job->t, job->at, job->to, job->bytes, 16, &home);
   u64 offset = (u64)(place - home->shared);
+  struct region *r = global_region(job->t, job->at, job->from, job->bytes, 16, 0);
+  note_global(job->t, job->at, r, job->from, job->bytes, GLOBAL_READ);
   note_write(job->t, job->at, home, offset, job->bytes);
+  note_engine_write(home, offset, job->bytes);
   memset(home->mask + offset, 0, job->bytes);
   memcpy(place, (char *)(uintptr_t)job->from, job->bytes);
 }
@@ -231,11 +255,12 @@ static void store_box(const struct job *job) {
   char *place = shared_place(job->t, job->at, job->from, job->bytes, 16, &home);
   u64 offset = (u64)(place - home->shared);
   note_read(job->t, job->at, home, offset, job->bytes);
+  note_engine_read(job->t, job->at, home, offset, job->bytes);
   for (u64 n = 0; n < job->bytes / m->element; n++) {
     u64 to = element_address(m, job->start, n), at = offset + n * m->element;
     at = (exchanged(at & ~15ull, m->row_bytes)) | (at & 15);
     if (to)
-      store_global(job->t, job->at, to, m->element, home->shared + at, home->mask + at);
+      store_global(job->t, job->at, to, m->element, home->shared + at, home->mask + at, 0);
   }
 }
 
@@ -248,8 +273,9 @@ static void run_store(const struct job *job) {
   char *place = shared_place(job->t, job->at, job->from, job->bytes, 16, &home);
   u64 offset = (u64)(place - home->shared);
   note_read(job->t, job->at, home, offset, job->bytes);
+  note_engine_read(job->t, job->at, home, offset, job->bytes);
   for (u32 i = 0; i < job->bytes; i += 16)
-    store_global(job->t, job->at, job->to + i, 16, place + i, home->mask + offset + i);
+    store_global(job->t, job->at, job->to + i, 16, place + i, home->mask + offset + i, 0);
 }
 
 /* Work as the thread saw the world when it asked for it. */
@@ -270,6 +296,17 @@ static void run_job(struct gang *gang, u32 index) {
   drop(f->view);
   f->view = now;
   if (f->clock < clock) f->clock = clock;
+}
+
+/* The memory of a block is given to another one when its threads have ended. */
+static void check_stores(struct fiber *f) {
+  struct gang *gang = gang_of(&f->t);
+  for (u32 i = 0; i < gang->job_count; i++) {
+    struct job *job = &gang->jobs[i];
+    if (job->t == &f->t && (job->kind == BULK_STORE || job->kind == BOX_STORE))
+      fail(&f->t, job->at, "barrier", "a bulk store may still read shared memory when its thread "
+           "ends: it is not waited for");
+  }
 }
 
 static int engine_step(struct gang *gang) {

@@ -138,6 +138,7 @@ static void notify(struct gang *gang, const void *object) {
 
 static void go(struct gang *gang, void **save, u32 to) {
   gang->current = to;
+  running = &gang->fibers[to].t;
   gang->counters[COUNT_SWITCHES]++;
   emu_switch(save, gang->fibers[to].sp);
 }
@@ -184,6 +185,40 @@ static void fail(struct emu_thread *t, u32 at, const char *kind, const char *for
   __builtin_unreachable();
 }
 
+static int waits_at_meeting(const struct gang *gang, const struct fiber *f) {
+  const struct meeting *m = f->wait;
+  return !f->exited && m >= gang->meetings && m < gang->meetings + gang->threads + WARP;
+}
+
+static int waits_for_phase(const struct fiber *f) {
+  const struct emu_block *block = f->t.block;
+  const struct phase *p = f->wait;
+  return p >= block->phases && p < block->phases + MAX_PHASES;
+}
+
+/* Nobody can go on. The reason is a divergence where lanes of one warp wait for each other at
+ * different operations or for one that has ended; else somebody does not arrive. */
+static void stuck(struct emu_thread *t, u32 at) {
+  struct gang *gang = gang_of(t);
+  for (u32 i = 0; i < gang->threads; i++) {
+    struct fiber *f = &gang->fibers[i], *first = f - f->t.lane;
+    if (!waits_at_meeting(gang, f)) continue;
+    emu_lanes members = ((const struct meeting *)f->wait)->members;
+    for (u32 lane = 0; lane < WARP; lane++) {
+      struct fiber *other = first + lane;
+      if (!(members >> lane & 1) || other->wait == f->wait || waits_for_phase(other)) continue;
+      fail(&f->t, f->wait_at, "divergence", "%s that lane %u of warp %u does not come to\n#%u:%u "
+           "it %s", f->wait_op, lane, f->t.warp, other->wait_at, other->t.rank,
+           other->exited ? "has ended" : other->wait_op);
+    }
+  }
+  for (u32 i = 0; i < gang->threads; i++) {
+    struct fiber *f = &gang->fibers[i];
+    if (!f->exited) t = &f->t, at = f->wait_at, i = gang->threads;
+  }
+  fail(t, at, "deadlock", "no thread can go on");
+}
+
 /* ---- giving way ---- */
 
 enum { IDLE_CHECK = 1 << 12 };
@@ -198,7 +233,7 @@ static void park(struct emu_thread *t, u32 at, const char *op, const void *objec
   gang->idle_yields = 0;
   gang->runnable[me / 64] &= ~(1ull << me % 64);
   int next = pick(gang);
-  if (next < 0) fail(t, at, "deadlock", "no thread can go on");
+  if (next < 0) stuck(t, at);
   if ((u32)next != me) go(gang, &f->sp, (u32)next);
   f->wait_op = NULL;
 }
@@ -238,6 +273,7 @@ static void leave(struct fiber *f) {
   struct gang *gang = f->t.block->gang;
   u32 me = (u32)(f - gang->fibers);
   void *abandoned;
+  check_stores(f);
   f->exited = 1;
   gang->alive--;
   gang->idle_yields = 0;
@@ -250,7 +286,7 @@ static void leave(struct fiber *f) {
     }
     emu_switch(&abandoned, gang->main_sp);
   }
-  if (next < 0) fail(&f->t, f->wait_at, "deadlock", "the last thread that ran has ended");
+  if (next < 0) stuck(&f->t, f->wait_at);
   go(gang, &abandoned, (u32)next);
 }
 

@@ -13,13 +13,13 @@ static void *map_memory(size_t bytes) {
 static void make_blocks(struct gang *gang) {
   struct emu_launch *launch = gang->launch;
   u32 size = launch->block[0] * launch->block[1] * launch->block[2];
-  size_t room = (launch->shared_bytes + 1023) / 1024 * 1024 + 1024;
+  size_t room = shared_room(launch);
   gang->blocks = calloc(launch->cluster, sizeof *gang->blocks);
   for (u32 i = 0; i < launch->cluster; i++) {
     struct emu_block *block = &gang->blocks[i];
     *block = (struct emu_block){.gang = gang, .rank = i, .first = i * size, .threads = size};
     block->shared = aligned_alloc(1024, room);
-    block->mask = malloc(room);
+    block->mask = aligned_alloc(1024, room);
     if (launch->check_races) {
       block->cells = malloc(room * sizeof *block->cells);
       block->positions = calloc(room / 4, sizeof *block->positions);
@@ -37,6 +37,8 @@ static struct gang *new_gang(struct emu_launch *launch) {
   gang->runnable = calloc(gang->words, sizeof *gang->runnable);
   gang->meetings = calloc(gang->threads + WARP, sizeof *gang->meetings);
   gang->squads = calloc(gang->threads / 128 + launch->cluster + 1, sizeof *gang->squads);
+  gang->visits = calloc(launch->count_visits + 1, sizeof *gang->visits);
+  gang->trails = calloc(TRAILS, sizeof *gang->trails);
   make_blocks(gang);
   for (u32 i = 0; i < gang->threads; i++) {
     struct fiber *f = &gang->fibers[i];
@@ -59,6 +61,7 @@ static void free_gang(struct gang *gang) {
     free(f->t.local_mask);
     free(f->copies.items);
     free(f->flights);
+    free_native(f);
     drop(f->view);
   }
   for (u32 i = 0; i < gang->launch->cluster; i++) {
@@ -68,6 +71,11 @@ static void free_gang(struct gang *gang) {
     free(block->cells);
     free(block->positions);
   }
+  drop(gang->fence_view);
+  drop(gang->engine_view);
+  drop(gang->engine_from);
+  free_trails(gang);
+  free(gang->visits);
   free(gang->blocks);
   free(gang->fibers);
   free(gang->runnable);
@@ -81,6 +89,7 @@ static void place_thread(struct emu_thread *t, const struct emu_launch *launch, 
                          const u32 *block) {
   const u32 *size = launch->block;
   t->shared = t->block->shared;
+  t->visits = t->block->gang->visits;
   t->index = index;
   t->lane = index % WARP;
   t->warp = index / WARP;
@@ -98,7 +107,7 @@ static void place_thread(struct emu_thread *t, const struct emu_launch *launch, 
 
 static void reset_block(struct emu_block *block, u64 number) {
   const struct emu_launch *launch = block->gang->launch;
-  size_t room = (launch->shared_bytes + 1023) / 1024 * 1024 + 1024;
+  size_t room = shared_room(launch);
   block->id[0] = (u32)(number % launch->grid[0]);
   block->id[1] = (u32)(number / launch->grid[0] % launch->grid[1]);
   block->id[2] = (u32)(number / launch->grid[0] / launch->grid[1]);
@@ -122,8 +131,12 @@ static void run_gang(struct gang *gang, u64 number) {
   gang->alive = gang->threads;
   gang->random = launch->seed * 2654435761u + (u32)number * 40503u + 12345u;
   gang->cluster_arrived = gang->cluster_generation = gang->job_count = gang->idle_yields = 0;
-  drop(gang->cluster_view);
-  gang->cluster_view = NULL;
+  gang->number = (u32)number;
+  gang->dirty = gang->seen_until = 0;
+  replace(&gang->cluster_view, NULL);
+  replace(&gang->fence_view, NULL);
+  replace(&gang->engine_view, NULL);
+  replace(&gang->engine_from, NULL);
   memset(gang->meetings, 0, gang->threads * sizeof *gang->meetings);
   memset(gang->squads, 0, (gang->threads / 128 + launch->cluster) * sizeof *gang->squads);
   for (u32 i = 0; i < launch->cluster; i++)
@@ -147,6 +160,7 @@ static void run_gang(struct gang *gang, u64 number) {
   }
   gang->current = launch->schedule == ROUND_ROBIN ? gang->threads - 1 : 0;
   go(gang, &gang->main_sp, (u32)pick(gang));
+  end_trails(gang);
 }
 
 static void *run_worker(void *argument) {
@@ -160,6 +174,7 @@ static void *run_worker(void *argument) {
   }
   pthread_mutex_lock(&launch->lock);
   for (u32 i = 0; i < COUNTERS; i++) launch->counters[i] += gang->counters[i];
+  for (u32 i = 0; i < launch->count_visits; i++) launch->visits[i] += gang->visits[i];
   pthread_mutex_unlock(&launch->lock);
   free_gang(gang);
   return NULL;
@@ -174,9 +189,13 @@ __attribute__((visibility("default"))) u32 emu_launch(struct emu_launch *launch)
   pthread_mutex_init(&launch->lock, NULL);
   launch->next = launch->stop = 0;
   launch->report[0] = 0;
+  watch_regions(launch);
+  watch_faults(1);
   while (made + 1 < wanted && !pthread_create(&threads[made], NULL, run_worker, launch)) made++;
   run_worker(launch);
   for (u32 i = 0; i < made; i++) pthread_join(threads[i], NULL);
+  watch_faults(-1);
+  forget_regions(launch);
   pthread_mutex_destroy(&launch->lock);
   return launch->stop != 0;
 }

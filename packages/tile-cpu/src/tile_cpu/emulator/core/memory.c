@@ -118,10 +118,14 @@ static inline int any_bit(const void *mask, u32 bytes) {
 void emu_load(struct emu_thread *t, u32 at, u32 space, u64 address, u32 bytes, void *value,
               void *mask) {
   struct gang *gang = gang_of(t);
-  space = space_of(t, space, &address);
+  u32 strong = space & EMU_STRONG;
+  space = space_of(t, space & 15, &address);
   if (space == EMU_GLOBAL) {
     struct region *r = global_region(t, at, address, bytes, bytes, 0);
     gang->counters[COUNT_GLOBAL_LOAD] += bytes;
+    count_access(t, at, 0, address - r->base, bytes);
+    if (strong) look_around(t);
+    note_global(t, at, r, address, bytes, strong ? GLOBAL_STRONG : GLOBAL_READ);
     copy_bytes(value, (char *)(uintptr_t)address, bytes);
     if (r->mask) {
       copy_bytes(mask, r->mask + (address - r->base), bytes);
@@ -130,6 +134,7 @@ void emu_load(struct emu_thread *t, u32 at, u32 space, u64 address, u32 bytes, v
     }
   } else if (space == EMU_LOCAL) {
     u64 offset = local_offset(t, at, address, bytes);
+    gang->counters[COUNT_LOCAL_LOAD] += bytes;
     copy_bytes(value, t->local + offset, bytes);
     copy_bytes(mask, t->local_mask + offset, bytes);
   } else {
@@ -137,15 +142,17 @@ void emu_load(struct emu_thread *t, u32 at, u32 space, u64 address, u32 bytes, v
     char *place = shared_place(t, at, address, bytes, bytes, &home);
     u64 offset = (u64)(place - home->shared);
     gang->counters[COUNT_SHARED_LOAD] += bytes;
+    count_access(t, at, 1, offset, bytes);
     note_read(t, at, home, offset, bytes);
     copy_bytes(value, place, bytes);
     copy_bytes(mask, home->mask + offset, bytes);
   }
 }
 
-static void store_global(struct emu_thread *t, u32 at, u64 address, u32 bytes, const void *value,
-                         const void *mask) {
+static struct region *store_global(struct emu_thread *t, u32 at, u64 address, u32 bytes,
+                                   const void *value, const void *mask, u32 strong) {
   struct region *r = global_region(t, at, address, bytes, bytes, 1);
+  note_global(t, at, r, address, bytes, strong ? GLOBAL_WRITE | GLOBAL_STRONG : GLOBAL_WRITE);
   gang_of(t)->counters[COUNT_GLOBAL_STORE] += bytes;
   if (r->mask) {
     copy_bytes(r->mask + (address - r->base), mask, bytes);
@@ -153,15 +160,20 @@ static void store_global(struct emu_thread *t, u32 at, u64 address, u32 bytes, c
     fail(t, at, "uninitialized", "a value that was never written is stored to &%u", r->name);
   }
   copy_bytes((char *)(uintptr_t)address, value, bytes);
+  return r;
 }
 
 void emu_store(struct emu_thread *t, u32 at, u32 space, u64 address, u32 bytes, const void *value,
                const void *mask) {
-  space = space_of(t, space, &address);
+  u32 strong = space & EMU_STRONG;
+  if (space & EMU_PUBLISH) emu_fence(t, 1);
+  space = space_of(t, space & 15, &address);
   if (space == EMU_GLOBAL) {
-    store_global(t, at, address, bytes, value, mask);
+    struct region *r = store_global(t, at, address, bytes, value, mask, strong);
+    count_access(t, at, 0, address - r->base, bytes);
   } else if (space == EMU_LOCAL) {
     u64 offset = local_offset(t, at, address, bytes);
+    gang_of(t)->counters[COUNT_LOCAL_STORE] += bytes;
     copy_bytes(t->local + offset, value, bytes);
     copy_bytes(t->local_mask + offset, mask, bytes);
   } else {
@@ -169,6 +181,7 @@ void emu_store(struct emu_thread *t, u32 at, u32 space, u64 address, u32 bytes, 
     char *place = shared_place(t, at, address, bytes, bytes, &home);
     u64 offset = (u64)(place - home->shared);
     gang_of(t)->counters[COUNT_SHARED_STORE] += bytes;
+    count_access(t, at, 1, offset, bytes);
     note_write(t, at, home, offset, bytes);
     copy_bytes(place, value, bytes);
     copy_bytes(home->mask + offset, mask, bytes);
