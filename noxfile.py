@@ -119,6 +119,15 @@ def sanitize(session: nox.Session) -> None:
 
 
 @nox.session
+def anchors(session: nox.Session) -> None:
+    """Each primitive that the emulator knows, on this machine's GPU: equal bit for bit."""
+    cuda = requirements("tile-cuda", "cuda13")
+    install_all(session, *cuda, *dependency_groups(WORKSPACE, "test"))
+    wanted = ("-m", "gpu", "--error-on-skip", "tests/anchors")
+    session.run("pytest", *(session.posargs or wanted))
+
+
+@nox.session
 def emulate(session: nox.Session) -> None:
     """What was emitted for GPUs, executed on the CPU with every fault reported."""
     extras = {r for name in PACKAGES for r in requirements(name, "test") if r[:5] != "tile-"}

@@ -47,7 +47,9 @@ def parameters(kernel: str, *keys: str) -> dict[str, Any]:
 
 def split(found: dict[str, Any]) -> tuple[tuple[tuple[str, Any], ...], dict[str, Any]]:
     """Pinned decisions of the Plan, and the parameters of the program."""
-    return tuple(found.get("plan", {}).items()), {k: v for k, v in found.items() if k != "plan"}
+    pins = found.get("plan", {}).items()
+    listed = tuple((k, tuple(v) if isinstance(v, list) else v) for k, v in pins)
+    return listed, {k: v for k, v in found.items() if k != "plan"}
 
 
 def check(name: str, got: Any, want: Any, rel: float) -> None:
