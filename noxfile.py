@@ -133,6 +133,10 @@ def emulate(session: nox.Session) -> None:
     extras = {r for name in PACKAGES for r in requirements(name, "test") if r[:5] != "tile-"}
     install_all(session, *dependency_groups(WORKSPACE, "test"), *sorted(extras))
     folders = ("tests/emulate", *(str(p) for p in sorted(ROOT.glob("packages/*/tests/emulate"))))
+    if session.posargs[:1] == ["--on"]:  # the language's own tests, compiled for that target
+        target, *chosen = session.posargs[1:]
+        session.run("pytest", "-n", "2", f"--on={target}", *(chosen or LANGUAGE))
+        return
     session.run("pytest", "-n", "2", *(session.posargs or folders))
 
 
@@ -152,8 +156,10 @@ def isolated(session: nox.Session, package: str) -> None:
     tested = f"{package.replace('-', '_')}-"
     session.install(*(f"{w}[test]" if w.name.startswith(tested) else str(w) for w in wheels))
     session.run("pip", "check")
+    # What runs the tests side by side is no dependency of any package.
+    session.install(*(r for r in dependency_groups(WORKSPACE, "test") if "xdist" in r))
     tests_of = PACKAGES[package] / "tests"
-    session.run("pytest", "-q", "-m", "not gpu", str(tests_of), *session.posargs)
+    session.run("pytest", "-q", "-n", "2", "-m", "not gpu", str(tests_of), *session.posargs)
 
 
 @nox.session

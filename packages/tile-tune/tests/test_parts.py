@@ -187,11 +187,11 @@ def test_a_local_kernel_goes_by_value():
     x = np.ones(40, np.float32)
     assert np.array_equal(run_it(made, x), x * 3)
     with ProcessExecutor(1) as pool:
-        assert np.array_equal(pool.submit(_run_by_value, made, x).result(), x * 3)
-
-
-def _run_by_value(made, x):
-    return run_it(made, x)
+        # A function of this file has no name that another process could import it by.
+        text = "compile_with(made.load(), configuration, {'X': x})(x)"
+        names = {"compile_with": compile_with, "configuration": Configuration.of({"block": 16})}
+        found = pool.submit(eval, text, {**names, "made": made, "x": x}).result()
+    assert np.array_equal(found, x * 3)
 
 
 def test_what_cannot_travel_says_so(monkeypatch):
