@@ -1,7 +1,9 @@
 """What the end-to-end tests share: a cache of their own, poisoned outputs, and the two references.
 
 Every kernel is compiled for the CPU through the public interface and compared twice: with the
-oracle, which runs the same program, and with numpy, which knows nothing of the program.
+oracle, which runs the same program, and with numpy, which knows nothing of the program. With
+`--on "cuda -arch=sm_80"` the programs are compiled for that target instead, and the emulator runs
+what was emitted for it.
 """
 
 from collections.abc import Sequence
@@ -10,40 +12,24 @@ import numpy as np
 import pytest
 
 import tile_frontend as tile
-from tile_frontend.adapters.numpy_arrays import NumpyAdapter
 from tile_frontend.language.function import PrimFunc
 from tile_ir import interp
+from tile_ir.diag import TileError
 from tile_ir.testing.compare import assert_close
 
-POISON = 0xFF
-"""The byte of undefined memory: NaN in every float type, -1 in integers."""
+
+def pytest_addoption(parser):
+    """Another target than the CPU, in the emulator."""
+    parser.addoption("--on", metavar="TARGET", help="compile for this target, run in the emulator")
 
 
-@pytest.fixture(scope="session", autouse=True)
-def cache_of_the_session(tmp_path_factory):
-    """Compile everything anew, and once."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("TILE_CACHE_DIR", str(tmp_path_factory.mktemp("tile")))
-        yield
+LACKING = "E3101"
+"""What a target says to a program that asks for a type or a service of the host it has not."""
 
 
 @pytest.fixture(autouse=True)
-def poisoned_outputs(monkeypatch):
-    """Make new outputs full of garbage, so that an element that is never written shows."""
-    maker = NumpyAdapter.maker
-
-    def poisoned(self, shape, dtype, device):
-        make = maker(self, shape, dtype, device)
-
-        def made():
-            array = make()
-            if array.size:
-                array.view(np.uint8).fill(POISON)
-            return array
-
-        return made
-
-    monkeypatch.setattr(NumpyAdapter, "maker", poisoned)
+def anew(cache_of_the_session, poisoned_arrays):
+    """Every test compiles into the session's cache and gets outputs full of garbage."""
 
 
 def as_list(value):
@@ -53,9 +39,19 @@ def as_list(value):
     return list(value) if isinstance(value, Sequence) else [value]
 
 
-def compiled(program):
-    """The kernel of a traced function; a kernel is its own."""
-    return tile.compile(program, target="cpu") if isinstance(program, PrimFunc) else program
+def compiled(program, on):
+    """The kernel of a traced function for the CPU or a target in the emulator, which may lack what
+    a program needs; a kernel is its own."""
+    if not isinstance(program, PrimFunc):
+        return program
+    if on is None:
+        return tile.compile(program, target="cpu")
+    try:
+        return tile.compile(program, target=on, device="emulator")
+    except TileError as error:
+        if error.code != LACKING:
+            raise
+        return pytest.skip(f"{on}: {error.message}")
 
 
 def copies(args):
@@ -70,15 +66,17 @@ class Outcome(list):
 
 
 @pytest.fixture
-def run():
+def run(request):
     """Return `run(program, *args)`: the outputs of a kernel, which agree with the oracle's.
 
     `program` is a traced function or a compiled kernel. The arguments are not changed; what the
     kernel wrote to them is in `.args` of the outcome. `rtol` and `atol` loosen the comparison.
     """
 
+    on = request.config.getoption("--on", default=None)
+
     def agreeing(program, *args, rtol=None, atol=None):
-        kernel = compiled(program)
+        kernel = compiled(program, on)
         given = copies(args)
         outcome = Outcome(as_list(kernel(*given)))
         outcome.args = given

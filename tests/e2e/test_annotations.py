@@ -5,6 +5,7 @@ import pytest
 
 import tile_frontend as tile
 import tile_frontend.language as T
+from tile_frontend.pass_configs import CompatibilityWarning
 
 
 def test_older_spellings(run, rng):
@@ -44,7 +45,13 @@ def test_hints_of_the_compilation(run, rng):
         return B
 
     a = rng.standard_normal(64, dtype=np.float32)
-    (b,) = run(tile.compile(kernel, target="cpu", pass_configs={"any": 1}, verbose=False), a)
+    with pytest.warns(CompatibilityWarning) as seen:
+        compiled = tile.compile(kernel, target="cpu", pass_configs={"any": 1}, verbose=False)
+    assert [str(w.message).split(" has")[0] for w in seen] == [
+        "warning[E1119]: tl.disable_tma_lower",
+        "warning[E1119]: any",
+    ]
+    (b,) = run(compiled, a)
     np.testing.assert_array_equal(b, np.maximum(a, 0))
 
 

@@ -14,7 +14,8 @@ EXAMPLE = re.compile(r"Example: `(.+?)`\s*$", re.MULTILINE | re.DOTALL)
 OPERATIONS = sorted(n for n in T.__all__ if n not in OBJECTS)
 
 # What examples may use: global A, B; shared S, S2; fragments F, F2 (tiles), R, J (rows of floats
-# and ints); integers I; a mutable float x.
+# and ints); integers I; a mutable float x; acc, a reducer of 64 places (open
+# unless the example opens it).
 TEMPLATE = """
 import tile_frontend.language as T
 
@@ -24,7 +25,7 @@ def example(
     B: T.Tensor((64, 64), T.float32),
     G: T.Tensor((64, 64), T.int32),
 ):
-    with T.Kernel(4, threads=32) as bx:
+    with T.Kernel(4, threads=256) as bx:
         S = T.alloc_shared((64, 64), T.float32)
         S2 = T.alloc_shared((64, 64), T.float32)
         F = T.alloc_fragment((64, 64), T.float32)
@@ -32,11 +33,16 @@ def example(
         I = T.alloc_shared((64, 64), T.int32)
         J = T.alloc_fragment((64,), T.int32)
         x = T.alloc_var(T.float32, init=0.5)
+        acc = T.alloc_reducer((64,), T.float32)
+        if "reducer_init" not in {example!r}:
+            T.reducer_init(acc)
         T.copy(A, S)
         T.copy(A, S2)
         T.copy(A, F)
         T.copy(G, I)
         {example}
+        if acc.epoch is not None:
+            T.finalize_reducer(acc, R)
 """
 
 
@@ -112,7 +118,7 @@ def test_misspelled_name_is_an_attribute_error_with_a_guess():
 
 
 def test_names_of_hardware_exist_and_refuse():
-    assert repr(T.tma_copy) == "<T.tma_copy, refused>"
+    assert repr(T.tma_load) == "<T.tma_load, refused>"
     with pytest.raises(TileError) as raised:
         T.WSSyncKind.producer_acquire
     assert raised.value.code == "E1502"

@@ -8,7 +8,7 @@ of the same key without looking at them again.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
 from tile_frontend import argument_errors as wrong
@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 
 
 _TAKEN = "{1}({0})"
+UNADDRESSED = frozenset({"mps"})
+"""Kinds of memory whose arrays have no address that a host may use: a launch gets the array."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -223,6 +225,8 @@ class Binder:
                 slots.append(Slot(name, at, scalar_taker(name, param.scalar.dtype), _TAKEN))
             elif at < len(args) and args[at] is None:
                 slots.append(Slot(name, at, _null, _TAKEN))
+            elif on.partition(":")[0] in UNADDRESSED:
+                slots.append(Slot(name, at, partial(_whole, name, alignment), _TAKEN))
             else:
                 adapter = (adapter_for(args[at]) if at < len(args) else None) or maker
                 text = getattr(adapter, "address_text", _TAKEN)
@@ -294,6 +298,15 @@ def _maker(
     shape = tuple(evaluate(e, known) for e in buffer.shape)
     dtype = buffer.dtype
     return adapter.maker(shape, dtype, device)
+
+
+def _whole(name: str, alignment: int, array: Any) -> Any:
+    """The array itself, which begins where its memory does or a multiple of `alignment` bytes
+    behind it. Raises `TileError` E2016 where it does not."""
+    offset = array.storage_offset() * array.element_size()
+    if offset % alignment:
+        raise wrong.alignment(name, offset, alignment)
+    return array
 
 
 def _null(absent: None) -> int:

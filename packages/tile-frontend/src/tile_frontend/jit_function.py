@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import copyreg
 import functools
 import inspect
 import sys
@@ -25,7 +26,7 @@ from tile_frontend.target_select import select
 from tile_frontend.trace.places import here
 from tile_frontend.variants import plain
 from tile_ir.diag import TileError
-from tile_ir.text import parse_function
+from tile_ir.text import parse_function, print_function
 
 if TYPE_CHECKING:
     from types import FunctionType
@@ -131,6 +132,17 @@ def restored(
     """The kernel that was pickled as this program, for this target and device."""
     options = Options(target=target, plan=plan, compile_flags=tuple(flags), device=device)
     return _compile(PrimFunc(parse_function(text)), options)
+
+
+def _pickled(kernel: JITKernel) -> Any:
+    """A kernel crosses to another process as its program; there it comes from the cache, or is
+    compiled for that machine if the target named no architecture."""
+    stand_in, request = kernel.target.stand_in, str(kernel.target.request)
+    device = None if stand_in is None else stand_in.name
+    return restored, (print_function(kernel.function), request, device, *kernel.made_with)
+
+
+copyreg.pickle(JITKernel, _pickled)
 
 
 def _plain_variant(

@@ -140,15 +140,6 @@ class JITKernel:
         assert self._compile_plain is not None  # asked by those who know that there is one
         return self._compile_plain()
 
-    def __reduce__(self) -> Any:
-        """A kernel crosses to another process as its program; there it comes from the cache, or is
-        compiled for that machine if the target named no architecture."""
-        from tile_frontend.jit_function import restored  # it imports this module
-
-        device = None if self.target.stand_in is None else self.target.stand_in.name
-        text, request = print_function(self.function), str(self.target.request)
-        return restored, (text, request, device, *self.made_with)
-
     # -- what it is
 
     @property

@@ -100,8 +100,8 @@ class TargetManifest(Manifest):
     * `runtime(spec)` returns what loads and launches; the only part that may need a device.
     * `host_arch()` returns the architecture at hand, for a target string without `-arch`.
     * `lowerings` is a table: atom, engine or op name -> function (statement, context).
-    * `emulate(spec)` returns a `tile_ir.emulation.Emulation`: how artifacts run without the device.
-    * `memory` names the kinds of memory that its kernels work on, as array libraries call them; left
+    * `emulate(spec)` returns a `tile_ir.emulation.Emulation`: how artifacts run with no device.
+    * `memory` names the kinds of memory that its kernels work on as array libraries call them; left
       out, it is the target's own name.
     * `rank` orders the targets that fit a machine: of several, the lowest is the default.
     """

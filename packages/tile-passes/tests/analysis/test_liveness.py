@@ -53,6 +53,33 @@ def test_a_loop_carries_what_it_reads_before_it_writes() -> None:
     assert carried(loop, declared(FN)) == {"c", "s"}
 
 
+AT_ONCE = """tile.ir 1.0 tile
+func @f(A: global f32[64], C: global f32[64]) {
+  kernel @f {
+    tiles (bx) in (1) {
+      alloc a: shared f32[64]
+      alloc b: shared f32[64]
+      copy A[:] -> a[:]
+      parallel (i) in (64) {
+        let v: f32 = a[63 - i]
+        store b[i] = v
+      }
+      copy b[:] -> C[:]
+    }
+  }
+}
+"""
+
+
+def test_iterations_of_a_parallel_loop_run_at_once() -> None:
+    """One may store while another has not read yet, so what they touch lives together."""
+    fn = parse_function(AT_ONCE)
+    body = next(s.body for s in walk(fn.body) if isinstance(s, Tiles))
+    found = live_ranges(body, declared(fn))
+    assert (found["a"], found["b"]) == (Interval(2, 5), Interval(3, 6))
+    assert interferences({n: found[n] for n in "ab"}) == (("a", "b"),)
+
+
 def test_interference() -> None:
     shared = {n: r for n, r in live_ranges(BODY, declared(FN)).items() if n in "abc"}
     assert interferences(shared) == (("b", "c"),)

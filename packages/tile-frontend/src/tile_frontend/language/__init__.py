@@ -27,6 +27,15 @@ _MODULES = (
     "barriers",
     "roles",
     "macros",
+    "schedulers",
+    "reducers",
+    "random_numbers",
+    "images",
+    "sparse",
+    "places",
+    "vectors",
+    "bits",
+    "rounding",
     "function",
 )
 

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from tile_frontend.language.places import element_at, neighbours
+from tile_frontend.language.vectors import Lanes, lanes_of
 from tile_frontend.trace import state
 from tile_frontend.trace.buffers import BufferRef, Element, RegionRef
 from tile_frontend.trace.builder import converted
 from tile_frontend.trace.operands import matched, tile
 from tile_frontend.trace.values import Value
+from tile_ir import build
 from tile_ir.diag import TileError
 from tile_ir.expr import Expr, Var
 from tile_ir.ops import MEMORY_ORDERS, Atomic, AtomicTile
@@ -20,6 +23,8 @@ if TYPE_CHECKING:
 
 __all__ = [
     "atomic_add",
+    "atomic_addx2",
+    "atomic_addx4",
     "atomic_load",
     "atomic_max",
     "atomic_min",
@@ -143,6 +148,51 @@ def atomic_add(
     Example: `T.atomic_add(B[0, 0], 1.0)`
     """
     return _update("add", dst, value, memory_order, return_prev, "T.atomic_add")
+
+
+def _neighbours(count: int, dst: Any, value: Any, return_prev: bool) -> Value | None:
+    what = f"T.atomic_addx{count}"
+    target = element_at(dst, what)
+    lanes = lanes_of(value) if isinstance(value, Value) and value.dtype.lanes > 1 else []
+    if not lanes:
+        source = element_at(value, what)
+        lanes = [build.load(source.ref.buffer, at) for at in neighbours(source, count)]
+    if len(lanes) != count:
+        raise TileError(
+            "E1411",
+            f"{what} is given a vector of {len(lanes)}",
+            help=f"give {count} values: a vector, or the place of the first one",
+        )
+    values = [Value(lane) for lane in lanes]
+    places = [Element(target.ref, at) for at in neighbours(target, count)]
+    old = [
+        _update("add", *pair, None, return_prev, what) for pair in zip(places, values, strict=True)
+    ]
+    return Lanes([v.expr for v in old if v is not None]) if return_prev else None
+
+
+def atomic_addx2(dst: Any, value: Any, return_prev: bool = False) -> Value | None:
+    """Add two values to an element and its neighbour along the last axis, indivisibly each.
+
+    Args:
+        dst: the first element, a place, or a buffer to begin with.
+        value: likewise, or a vector of two.
+        return_prev: give the values from before as a vector.
+
+    Raises `TileError` E1411 for what cannot be updated or another number of values, E1405 for what
+    is no place.
+    Example: `T.atomic_addx2(B[0, 0], S[0, 0])`
+    """
+    return _neighbours(2, dst, value, return_prev)
+
+
+def atomic_addx4(dst: Any, value: Any, return_prev: bool = False) -> Value | None:
+    """Add four values to an element and its neighbours along the last axis, indivisibly each.
+
+    Arguments and errors are those of `T.atomic_addx2`.
+    Example: `T.atomic_addx4(B[0, 0], S[0, 0])`
+    """
+    return _neighbours(4, dst, value, return_prev)
 
 
 def _extreme(kind: str, word: str) -> Callable[..., Value | None]:

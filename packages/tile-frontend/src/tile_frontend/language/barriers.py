@@ -1,8 +1,8 @@
 """Barriers that the kernel counts itself, and copies that it does not wait for.
 
-A kernel that uses them is taken as it is written: its loops are not pipelined and no copy gets warps
-of its own. What they mean is the same on every device; one that lacks the means refuses them when
-it is compiled for, and `T.copy` in a `T.Pipelined` loop is what every device can carry out.
+A kernel that uses them is taken as it is written: its loops are not pipelined and no copy gets
+threads of its own. What they mean is the same on every device. One without barriers that count
+refuses roles, and copies at once where all threads do the same.
 """
 
 from __future__ import annotations
@@ -91,8 +91,7 @@ class Place:
 
 
 def _bad(message: str, fix: str) -> NoReturn:
-    b = state.active()
-    raise TileError("E1513", message, None if b is None else b.span, help=fix)
+    raise TileError("E1513", message, help=fix)
 
 
 def _place(x: object, what: str) -> tuple[str, Expr]:
@@ -173,7 +172,6 @@ def barrier_arrive(mbar: Any, cta_id: Any = None) -> None:
         raise TileError(
             "E1503",
             "T.barrier_arrive takes no cta_id= here",
-            b.span,
             notes=("barriers belong to one block",),
             help="leave it out",
         )
@@ -226,7 +224,6 @@ def tma_copy(
         raise TileError(
             "E1503",
             "T.tma_copy takes no cluster_mask= here",
-            b.span,
             help="leave it out: the kernel is launched block by block",
         )
     a, c = _between(src, dst, "T.tma_copy")
@@ -239,7 +236,6 @@ def tma_copy(
             raise TileError(
                 "E1514",
                 "a load by T.tma_copy has no barrier",
-                b.span,
                 notes=("nothing else tells when its bytes have come",),
                 help="pass barrier=bar[i], of T.alloc_barrier",
             )
@@ -256,7 +252,6 @@ def _between(src: Any, dst: Any, what: str) -> tuple[Tile, Tile]:
         raise TileError(
             "E1514",
             f"{what} moves {scopes[0]} {a.buffer.dtype} to {scopes[1]} {c.buffer.dtype}",
-            state.builder(what).span,
             notes=("a copy engine moves bytes between global and shared memory",),
             help="use T.copy, which converts and reaches registers",
         )
@@ -300,6 +295,7 @@ def _pending(n: Any, what: str) -> int:
 def ptx_commit_group() -> None:
     """Close the group of copies started since the last one; `T.async_copy` does so itself.
 
+    Raises `TileError` E1302 outside a kernel.
     Example: `T.ptx_commit_group()`
     """
     b = _here("T.ptx_commit_group")
@@ -320,6 +316,7 @@ def ptx_wait_group(n: int) -> None:
 def tma_store_arrive() -> None:
     """Close the group of stores started since the last one; `T.tma_copy` does so itself.
 
+    Raises `TileError` E1302 outside a kernel.
     Example: `T.tma_store_arrive()`
     """
     b = _here("T.tma_store_arrive")
@@ -355,7 +352,6 @@ def sync_threads(barrier_id: Any = None, arrive_count: Any = None) -> None:
             raise TileError(
                 "E1503",
                 f"T.sync_threads waits for {arrive_count!r} threads where {threads} come",
-                b.span,
                 help="leave arrive_count out, or pass the number of threads of the T.ws around",
             )
     b.emit(Sync(scope="block" if role is None else "role", span=b.span))
@@ -364,6 +360,7 @@ def sync_threads(barrier_id: Any = None, arrive_count: Any = None) -> None:
 def fence_proxy_async() -> None:
     """Accepted and without effect: fences follow from what threads and engines do to memory.
 
+    Raises `TileError` E1302 outside a kernel.
     Example: `T.fence_proxy_async()`
     """
     _here("T.fence_proxy_async")

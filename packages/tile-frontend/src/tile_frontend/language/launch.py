@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from tile_frontend.trace import state
 from tile_frontend.trace.loops import counter_type
 from tile_frontend.trace.roles import apart, in_order
+from tile_frontend.trace.thread_branches import by_threads, refuse_threads
 from tile_frontend.trace.values import Value, expr_of, static_int
 from tile_ir.diag import TileError
 from tile_ir.expr import Const, Expr
@@ -69,7 +70,7 @@ class Kernel:
         self.vars = tuple(
             b.counter(b.hint(_NAMES[n]), dtype=counter_type(e)) for n, e in enumerate(self.extents)
         )
-        self.scope = b.open("kernel", tiles={}, kernel={}, vars=self.vars)
+        self.scope = b.open("kernel", tiles={}, kernel={}, vars=self.vars, extents=self.extents)
         values = [Value(v) for v in self.vars]
         return values[0] if len(values) == 1 else values
 
@@ -81,8 +82,18 @@ class Kernel:
         b = state.builder("T.Kernel")
         span, facts = self.scope.span, self.scope.facts
         body = b.close(self.scope)
+        for message, place in b.unfinished.values():
+            raise TileError(
+                "E1418",
+                message,
+                place,
+                notes=("what was contributed to it would be lost",),
+                help="call T.finalize_reducer in the block that opened it, behind the loops",
+            )
         if b.manual:
-            body = in_order(apart(body, b.groups, prod(self.threads)))
+            threads = prod(self.threads)
+            body = in_order(apart(by_threads(body, b.groups, threads), b.groups, threads))
+            refuse_threads(body)
             b.manual, b.groups = False, {}
         tiles = Tiles(vars=self.vars, extents=self.extents, body=body, span=span, **facts["tiles"])
         name = b.name if b.kernels == 1 else f"{b.name}_{b.kernels}"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from tile_frontend.trace import state
+from tile_frontend.trace import flow, state
 from tile_frontend.trace.loops import (
     CountedLoop,
     GridLoop,
@@ -27,7 +27,10 @@ __all__ = [
     "Serial",
     "Unroll",
     "Vectorized",
+    "break_loop",
+    "continue_loop",
     "grid",
+    "loop_break",
     "serial",
     "unroll",
     "vectorized",
@@ -231,6 +234,35 @@ def Persistent(
     return PersistentLoop(extents, wave, loop_bound(index, "T.Persistent"), size)
 
 
+def _leave(word: str, what: str) -> None:
+    frame = state.builder(what).frames[-1]
+    if not frame.loops or flow.leave(frame, word):
+        raise TileError(
+            "E1009",
+            f"{what} stands in no loop of the kernel",
+            help=f"put it into T.serial or `while`; a loop of Python is left by `{word}`",
+        )
+
+
+def loop_break() -> None:
+    """`break`, as a call: leave the innermost loop around.
+
+    Raises `TileError` E1009 where that loop cannot be left, or there is none.
+    Example: `for i in T.serial(4): T.loop_break()`
+    """
+    _leave("break", "T.loop_break")
+
+
+def continue_loop() -> None:
+    """`continue`, as a call: go on with the next trip of the innermost loop around.
+
+    Raises `TileError` E1009 where that loop has no next trip, or there is none.
+    Example: `for i in T.serial(4): T.continue_loop()`
+    """
+    _leave("continue", "T.continue_loop")
+
+
+break_loop = loop_break
 Serial = serial
 Unroll = unroll
 Vectorized = vectorized

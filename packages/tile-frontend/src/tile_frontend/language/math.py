@@ -9,12 +9,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from tile_frontend.language.vectors import Lanes, bits_as, lanes_of
 from tile_frontend.trace.element_types import ir_dtype
 from tile_frontend.trace.logic import truth
 from tile_frontend.trace.tensors import shape_of
 from tile_frontend.trace.values import Value, binary, dtype, expr_of, lift, unwrap
 from tile_ir import build
 from tile_ir.diag import TileError
+from tile_ir.expr import Bitcast
 from tile_ir.functions import FUNCTIONS
 
 if TYPE_CHECKING:
@@ -291,10 +293,16 @@ def _dtype(spelling: Any) -> dtype:
 def reinterpret(value: Any, dtype: Any) -> Value:
     """The bits of `value` read as another element type of equal width.
 
+    A vector may become one of other lanes: its bits follow each other, the first lane the lowest.
+
     Raises `TileError` E0243 when the widths differ.
     Example: `T.reinterpret(x, T.int32)`
     """
-    return Value(build.bitcast(expr_of(value), ir_dtype(dtype)))
+    made = build.bitcast(expr_of(value), ir_dtype(dtype))
+    if isinstance(made, Bitcast) and (made.a.dtype.lanes > 1 or made.dtype.lanes > 1):
+        lanes = bits_as(lanes_of(value), made.dtype.scalar)
+        return Value(lanes[0]) if len(lanes) == 1 else Lanes(lanes)
+    return Value(made)
 
 
 def _float(spelling: Any, what: str) -> DType:

@@ -26,10 +26,12 @@ _GROUPS = {
         "is an instruction of one family of devices, which no installed target has",
         "write T.copy, T.gemm and T.Pipelined; the compiler picks such instructions by itself",
     ),
-    "later": (
+    "address": (
         "E1505",
-        "is part of the language but not implemented yet",
-        "see the README for what is there, and say what you need it for",
+        "makes or asks a bare address, of which nobody knows what lies there",
+        "pass tensors, which know their extent: stack equal ones along an axis, and lay those of "
+        "other lengths behind each other with a tensor of offsets; T.view and T.reshape give "
+        "another shape, T.address_of(A[i]) a place in a tensor",
     ),
     "raw": (
         "E1506",

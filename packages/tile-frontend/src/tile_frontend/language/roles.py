@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 from tile_frontend.trace import state
 from tile_frontend.trace.roles import GROUP_THREADS
-from tile_frontend.trace.values import static_int
+from tile_frontend.trace.values import Value, static_int
+from tile_ir import build
 from tile_ir.diag import TileError
 from tile_ir.ops import RegisterLimit, Role
 
@@ -18,9 +19,11 @@ __all__ = [
     "annotate_producer_reg_dealloc",
     "dec_max_nreg",
     "disable_warp_group_reg_alloc",
+    "get_thread_binding",
     "inc_max_nreg",
     "no_set_max_nreg",
     "set_max_nreg",
+    "shuffle_elect",
     "ws",
 ]
 
@@ -51,13 +54,10 @@ class ws:
             raise TileError(
                 "E1511",
                 f"T.ws({given})",
-                b.span,
                 help="name one group of 128 threads or several neighbours in order, from 0",
             )
         if b.inside("role") is not None:
-            raise TileError(
-                "E1511", "T.ws stands inside T.ws", b.span, help="close the other one first"
-            )
+            raise TileError("E1511", "T.ws stands inside T.ws", help="close the other one first")
         self.first, self.count = ids[0], len(ids)
         self.threads = GROUP_THREADS * self.count
 
@@ -74,9 +74,53 @@ class ws:
         span = self.scope.span
         last = self.first + self.count - 1
         name = f"ws{self.first}" if self.count == 1 else f"ws{self.first}_{last}"
-        b.groups[name] = (self.first, self.count)
+        b.groups[name] = (GROUP_THREADS * self.first, self.threads)
         b.manual = True
         b.emit(Role(name=name, threads=self.threads, body=b.close(self.scope), span=span))
+
+
+def get_thread_binding(dim: int = 0) -> Value:
+    """The number of a thread in its block, to be compared in an `if`: which threads do what.
+
+    `if tx < 128:` is a role as `T.ws(0)` is, `elif tx < 160:` one of a single warp; `if tx == 0:`
+    has one thread arrive at barriers and start copies. Work on elements is divided by T.Parallel
+    and tile operations, so that it means something on devices without threads too.
+
+    Raises `TileError` E1303 for another axis than the first, E1501 (when the kernel ends) where it
+    is used for anything else.
+    Example: `T.get_thread_binding()`
+    """
+    b = state.builder("T.get_thread_binding")
+    b.need_kernel("T.get_thread_binding")
+    if dim != 0:
+        raise TileError(
+            "E1303",
+            f"T.get_thread_binding({dim!r}): threads are counted along one axis here",
+            help="use T.get_thread_binding(0), the number of the thread among all of the block",
+        )
+    b.manual = True
+    return Value(build.call("thread_index"))
+
+
+def shuffle_elect(thread_extent: int) -> Value:
+    """Holds for one thread of every `thread_extent`, of the whole block with 0; for an `if` around
+    arrivals and copies that one thread starts.
+
+    Raises `TileError` E1511 for a number that is not known or negative.
+    Example: `T.shuffle_elect(0)`
+    """
+    b = state.builder("T.shuffle_elect")
+    b.need_kernel("T.shuffle_elect")
+    count = static_int(thread_extent)
+    if count is None or count < 0:
+        raise TileError(
+            "E1511",
+            f"T.shuffle_elect({thread_extent!r})",
+            help="pass the number of threads of the role around, or 0 for the block",
+        )
+    b.manual = True
+    thread = build.call("thread_index")
+    return Value(build.eq(build.floormod(thread, count) if count else thread, 0))
 
 
 def set_max_nreg(reg_count: int, is_inc: bool | int) -> None:
@@ -94,7 +138,6 @@ def set_max_nreg(reg_count: int, is_inc: bool | int) -> None:
         raise TileError(
             "E1511",
             "T.set_max_nreg stands outside T.ws",
-            b.span,
             notes=("registers move from one group of threads to another",),
             help="put it first into a T.ws block",
         )
@@ -103,7 +146,6 @@ def set_max_nreg(reg_count: int, is_inc: bool | int) -> None:
         raise TileError(
             "E1503",
             f"T.set_max_nreg asks for {reg_count!r} registers",
-            b.span,
             help=f"the number is a multiple of {_REGISTER_UNIT} from {_LEAST} to {_MOST}",
         )
     b.emit(RegisterLimit(count=count, grow=bool(is_inc), span=b.span))
@@ -134,6 +176,7 @@ def _hint(what: str) -> None:
 def annotate_producer_reg_dealloc(reg_count: int = 24) -> None:
     """Accepted and without effect: how registers are shared is planned and can be pinned.
 
+    Raises `TileError` E1302 outside a kernel.
     Example: `T.annotate_producer_reg_dealloc()`
     """
     _hint("T.annotate_producer_reg_dealloc")
@@ -142,6 +185,7 @@ def annotate_producer_reg_dealloc(reg_count: int = 24) -> None:
 def annotate_consumer_reg_alloc(reg_count: int = 240) -> None:
     """Accepted and without effect: how registers are shared is planned and can be pinned.
 
+    Raises `TileError` E1302 outside a kernel.
     Example: `T.annotate_consumer_reg_alloc()`
     """
     _hint("T.annotate_consumer_reg_alloc")
@@ -150,6 +194,7 @@ def annotate_consumer_reg_alloc(reg_count: int = 240) -> None:
 def no_set_max_nreg() -> None:
     """Accepted and without effect: a kernel of hand-written roles moves no registers unasked.
 
+    Raises `TileError` E1302 outside a kernel.
     Example: `T.no_set_max_nreg()`
     """
     _hint("T.no_set_max_nreg")
@@ -158,6 +203,7 @@ def no_set_max_nreg() -> None:
 def disable_warp_group_reg_alloc() -> None:
     """Accepted and without effect: a kernel of hand-written roles moves no registers unasked.
 
+    Raises `TileError` E1302 outside a kernel.
     Example: `T.disable_warp_group_reg_alloc()`
     """
     _hint("T.disable_warp_group_reg_alloc")

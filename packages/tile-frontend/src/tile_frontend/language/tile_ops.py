@@ -21,10 +21,33 @@ from tile_ir import build
 from tile_ir.core import Buffer
 from tile_ir.diag import TileError
 from tile_ir.expr import Const, Expr
-from tile_ir.ops import Copy, Fill, Gemm, Transpose, View
+from tile_ir.ops import (
+    MATRIX,
+    CommitGroup,
+    Copy,
+    Fill,
+    Gemm,
+    Issue,
+    SettleCount,
+    Transpose,
+    View,
+)
+from tile_ir.rewrite import replace
 from tile_ir.types import DType, bool_
 
-__all__ = ["GemmWarpPolicy", "clear", "copy", "fill", "gemm", "reshape", "transpose", "view"]
+__all__ = [
+    "GemmWarpPolicy",
+    "clear",
+    "copy",
+    "fill",
+    "gemm",
+    "reshape",
+    "transpose",
+    "view",
+    "wait_wgmma",
+    "wgmma_gemm",
+    "wgmma_mma",
+]
 
 _EVICTION = {
     None: "normal",
@@ -100,7 +123,8 @@ def fill(buffer: Any, value: Any, annotations: Any = None) -> None:
     """
     b = state.builder("T.fill")
     b.need_kernel("T.fill")
-    dst = tile(buffer, "T.fill")
+    to_fill = getattr(buffer, "to_fill", None)  # what is more than a buffer says what is filled
+    dst = tile(buffer if to_fill is None else to_fill(), "T.fill")
     number = converted(value, dst.buffer.dtype)
     b.emit(Fill(dst=dst.region, value=number, clip=dst.may_leave, span=b.span))
 
@@ -161,23 +185,82 @@ def gemm(
         raise TileError(
             "E1501", "T.gemm has mbar=", help="leave it out; completion is awaited for you"
         )
+    product = _product(A, B, C, transpose_A, transpose_B, policy, clear_accum)
+    b.emit(replace(product, span=b.span))
+
+
+def _product(
+    A: Any,
+    B: Any,
+    C: Any,
+    transpose_A: bool,
+    transpose_B: bool,
+    policy: int,
+    clear_accum: Any,
+) -> Gemm:
+    """The product of operands as the language takes them."""
     a, w, c = box(A, "T.gemm"), box(B, "T.gemm"), box(C, "T.gemm")
     for operand in (a, w, c):
         _check_scope(operand)
     _check_shapes(a, w, c, transpose_A, transpose_B)
     _check_types(a.buffer.dtype, w.buffer.dtype, c.buffer.dtype)
-    b.emit(
-        Gemm(
-            a=a.region,
-            b=w.region,
-            c=c.region,
-            transpose_a=bool(transpose_A),
-            transpose_b=bool(transpose_B),
-            init=_init(clear_accum),
-            policy=_policy(policy),
-            span=b.span,
-        )
+    return Gemm(
+        a=a.region,
+        b=w.region,
+        c=c.region,
+        transpose_a=bool(transpose_A),
+        transpose_b=bool(transpose_B),
+        init=_init(clear_accum),
+        policy=_policy(policy),
     )
+
+
+def wgmma_gemm(
+    A: Any,
+    B: Any,
+    C: Any,
+    transpose_A: bool = False,
+    transpose_B: bool = False,
+    policy: int = GemmWarpPolicy.Square,
+    clear_accum: Any = False,
+    annotations: Any = None,
+) -> None:
+    """Start `T.gemm` of these operands as a group of its own, and go on.
+
+    `T.wait_wgmma(n)` waits until at most n groups are under way. The compiler waits by itself
+    before a statement that reads C or overwrites A or B; what other roles overwrite is for
+    `T.wait_wgmma` and a barrier. A device without such products does them at once.
+
+    Raises `TileError` as `T.gemm` does.
+    Example: `T.wgmma_gemm(S, S2, F)`
+    """
+    b = state.builder("T.wgmma_gemm")
+    b.need_kernel("T.wgmma_gemm")
+    product = _product(A, B, C, transpose_A, transpose_B, policy, clear_accum)
+    b.manual = True
+    b.emit(Issue(engine=MATRIX, body=(replace(product, span=b.span),), span=b.span))
+    b.emit(CommitGroup(engine=MATRIX, span=b.span))
+
+
+def wait_wgmma(n: int) -> None:
+    """Wait until at most `n` groups of `T.wgmma_gemm` are under way.
+
+    Raises `TileError` E1513 for a number that is not known.
+    Example: `T.wait_wgmma(0)`
+    """
+    b = state.builder("T.wait_wgmma")
+    b.need_kernel("T.wait_wgmma")
+    count = static_int(n)
+    if count is None or count < 0:
+        raise TileError(
+            "E1513",
+            f"T.wait_wgmma leaves {n!r} groups under way",
+            help="the number is an int from 0, known while tracing",
+        )
+    b.emit(SettleCount(engine=MATRIX, pending=count, span=b.span))
+
+
+wgmma_mma = wgmma_gemm
 
 
 def _check_scope(operand: Tile) -> None:

@@ -74,7 +74,9 @@ class Builder:
         self.manual = False
         """Whether the kernel being traced has barriers, roles or copies of its own making."""
         self.groups: dict[str, tuple[int, int]] = {}
-        """The role blocks of the kernel being traced: the first group of threads, and how many."""
+        """The role blocks of the kernel being traced: the first thread, and how many."""
+        self.unfinished: dict[str, tuple[str, Span | None]] = {}
+        """What the kernel being traced has opened and not closed: a message, and where."""
         self.lazy = 0
         self.aliases: set[str] = set()
         self.written: dict[str, int] = {}

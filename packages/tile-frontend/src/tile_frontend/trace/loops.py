@@ -97,6 +97,15 @@ class CountedLoop(TracedLoop):
         # No `break` where iterations are meant to be one access or to overlap.
         self.leavable = self.kind in ("serial", "unroll")
 
+    @property
+    def trip(self) -> tuple[Expr, int | None]:
+        """How many trips are done, while it is open, and how many there are where that is known."""
+        done = build.floordiv(build.sub(self._var, self._bounds[0]), self.step)
+        start, stop = self._bounds
+        if not (isinstance(start, Const) and isinstance(stop, Const)):
+            return done, None
+        return done, len(range(int(start.value), int(stop.value), self.step))
+
     def begin(self, builder: Builder) -> Value:
         """One new variable."""
         if self.kind == "pipelined" and builder.inside("parallel") is not None:
@@ -111,7 +120,7 @@ class CountedLoop(TracedLoop):
         positive = isinstance(lowest, Const) and lowest.value >= (0 if self.step > 0 else -1)
         self._bounds = (build.cast(self.start, kind), build.cast(self.stop, kind))
         self._var = builder.counter(builder.hint("i"), not_negative=positive, dtype=kind)
-        self._scope = builder.open("loop")
+        self._scope = builder.open("loop", loop=self)
         return Value(self._var)
 
     def end(self, builder: Builder) -> None:
@@ -144,6 +153,11 @@ class ParallelLoop(TracedLoop):
     what: str = "T.Parallel"
     leavable = False
 
+    @property
+    def variables(self) -> tuple[Var, ...]:
+        """Its variables, while it is open."""
+        return self._vars
+
     def begin(self, builder: Builder) -> Value | tuple[Value, ...]:
         """One new variable for each extent."""
         defaults = ("i", "j", "k", "l")
@@ -153,7 +167,7 @@ class ParallelLoop(TracedLoop):
         )
         for var, extent in zip(self._vars, self.extents, strict=True):
             builder.parallel_vars[var.name] = extent
-        self._scope = builder.open("parallel")
+        self._scope = builder.open("parallel", loop=self)
         values = tuple(Value(v) for v in self._vars)
         return values[0] if len(values) == 1 else values
 

@@ -44,8 +44,8 @@ __all__ = ["GROUP_THREADS", "apart", "in_order"]
 GROUP_THREADS = 128
 """Threads of the groups that `T.ws` counts: part of the language, whatever a device's warps are."""
 
-Groups = "Mapping[str, tuple[int, int]]"
-"""By name of a role: its first group and how many it has."""
+WARP_THREADS = 32
+"""What the threads of a role are a multiple of, on every device that has roles."""
 
 _EVERYONES = (
     Assume,
@@ -100,17 +100,17 @@ def apart(body: Body, groups: Mapping[str, tuple[int, int]], threads: int) -> Bo
         tail = tuple(s for s in after if owned.owner(s) == name)
         whole = owned.renamed((*own[name], *inner, *tail), name)
         span = next(s.span for s in walk(body) if isinstance(s, Role) and s.name == name)
-        roles.append(Role(name=name, threads=count * GROUP_THREADS, body=whole, span=span))
-    roles += _idle(place, threads // GROUP_THREADS)
+        roles.append(Role(name=name, threads=count, body=whole, span=span))
+    roles += _idle(place, threads)
     return (*left, *roles, *rest)
 
 
 def _idle(start: int, stop: int) -> list[Stmt]:
-    """The groups between two roles do nothing."""
+    """The threads between two roles do nothing."""
     if start >= stop:
         return []
     name = f"idle{start}"
-    return [Role(name=name, threads=(stop - start) * GROUP_THREADS, body=())]
+    return [Role(name=name, threads=stop - start, body=())]
 
 
 def _ordered(body: Body, groups: Mapping[str, tuple[int, int]], threads: int) -> list[str]:
@@ -125,18 +125,26 @@ def _ordered(body: Body, groups: Mapping[str, tuple[int, int]], threads: int) ->
         if start < end:
             raise TileError(
                 "E1511",
-                "two T.ws blocks share some of their threads, not all",
+                "two roles share some of their threads, not all",
                 spans[name],
                 notes=("each thread has one role",),
-                help="let blocks have the same groups or different ones",
+                help="let blocks have the same threads or different ones",
             )
         end = start + count
-    if end * GROUP_THREADS > threads or threads % GROUP_THREADS:
+        if start % WARP_THREADS or count % WARP_THREADS:
+            raise TileError(
+                "E1511",
+                f"a role begins with thread {start} and has {count}",
+                spans[name],
+                notes=(f"the threads of a role are whole warps of {WARP_THREADS}",),
+                help=f"let the numbers be multiples of {WARP_THREADS}",
+            )
+    if end > threads or threads % WARP_THREADS:
         raise TileError(
             "E1511",
-            f"T.ws names group {end - 1} of {GROUP_THREADS} threads, and the kernel has {threads}",
+            f"a role has thread {end - 1}, and the kernel is launched with {threads} threads",
             spans[order[-1]],
-            help=f"launch it with threads={end * GROUP_THREADS}",
+            help=f"launch it with threads={-(-end // GROUP_THREADS) * GROUP_THREADS}",
         )
     return order
 
@@ -169,22 +177,25 @@ class _Owned:
                 for name in _between(s):
                     made.users.setdefault(name, set()).update(order)
         for name, users in made.users.items():
-            alloc = allocs.get(name)
-            if alloc is None or alloc.buffer.scope in ("shared", "global"):
-                continue
-            if alloc.buffer.scope == "var":
-                made.scalars[name] = alloc
-            elif len(users) == 1:
-                made.of_role[name] = next(iter(users))
-            else:
-                raise TileError(
-                    "E1512",
-                    f"{name} is in registers, and several roles use it",
-                    alloc.span,
-                    notes=(f"they are {', '.join(sorted(users))}",),
-                    help="give each role a buffer of its own, or pass it on in shared memory",
-                )
+            if name in allocs and allocs[name].buffer.scope not in ("shared", "global"):
+                made.assign(allocs[name], users)
         return made
+
+    def assign(self, alloc: Alloc, users: set[str]) -> None:
+        """Note whose a buffer in registers is."""
+        name = alloc.buffer.name
+        if alloc.buffer.scope == "var":
+            self.scalars[name] = alloc
+        elif len(users) == 1:
+            self.of_role[name] = next(iter(users))
+        else:
+            raise TileError(
+                "E1512",
+                f"{name} is in registers, and several roles use it",
+                alloc.span,
+                notes=(f"they are {', '.join(sorted(users))}",),
+                help="give each role a buffer of its own, or pass it on in shared memory",
+            )
 
     def owner(self, s: Stmt) -> str | None:
         """The role whose registers a statement outside of blocks touches."""
@@ -234,7 +245,8 @@ class _Owned:
                 return replace(s, buffer=names[s.buffer])
             return None
 
-        return map_stmts(map_all_exprs(body, lambda e: rewrite(e, load)), one)
+        memo: dict[Expr, Expr] = {}
+        return map_stmts(map_all_exprs(body, lambda e: rewrite(e, load, memo)), one)
 
 
 def _between(s: Stmt) -> set[str]:

@@ -335,6 +335,37 @@ CODES: dict[str, tuple[str, str]] = {
         "Bounds are integers, steps non-zero ints, stages non-negative ints; a schedule has one "
         "entry for each statement.",
     ),
+    "E1417": (
+        "bad tile scheduler",
+        "Sizes of panels and clusters are positive ints. A scheduler made with stateful=False only "
+        "tells coordinates, and a subclass of T.BaseTileScheduler sets them in "
+        "update_current_idx.",
+    ),
+    "E1418": (
+        "bad use of a reducer",
+        "A reducer is opened once by T.reducer_init, takes contributions by T.reducer_update in "
+        "T.Parallel loops, and is closed once by T.finalize_reducer, which gives its value. "
+        "Before that it has none.",
+    ),
+    "E1419": (
+        "bad use of random numbers",
+        "T.rng_init opens a stream in the kernel (its branch or loop included) where numbers are "
+        "drawn. In T.Parallel each iteration draws a number of times that is known while tracing.",
+    ),
+    "E1420": (
+        "images that do not fit",
+        "T.im2col takes a channels-last image (N, H, W, C) and fills a two-dimensional tile; "
+        "kernel, stride and dilation are positive ints and the padding is not negative.",
+    ),
+    "E1421": (
+        "lanes that cannot be told",
+        "Lanes are counted from 0 by ints known while tracing, in vectors of the same type.",
+    ),
+    "E1422": (
+        "elements that are no whole word",
+        "A word is made of neighbours along the last axis: 32, 64, 128 or 256 bits of elements of "
+        "8 bits or more.",
+    ),
     "E1501": (
         "needs a thread",
         "The name gives a meaning to one thread of a block. Tile programs run on targets without "
@@ -354,8 +385,10 @@ CODES: dict[str, tuple[str, str]] = {
         "The language has no such name. The help line lists the nearest ones.",
     ),
     "E1505": (
-        "not implemented yet",
-        "The name is part of the language, and this version does not carry it out.",
+        "bare address",
+        "A pointer has no extent, so that no access through it can be guarded or checked. Pass "
+        "tensors: stack equal ones along an axis, lay those of varying length behind each other "
+        "with a tensor of offsets, and take parts of a tensor by T.view, T.reshape or a region.",
     ),
     "E1506": (
         "raw code",

@@ -33,7 +33,6 @@ _HEADER = re.compile(
     r"|(?P<stage>scheduled|simt)[ \t]+\(tile-ir[ \t]+(?P<version>[^)\n]+)\))"
     r"[ \t]*(?:#[^\n]*)?(?:\n|\Z)"
 )
-_FIRST_WORD = re.compile(r"(?:\s|#[^\n]*\n)*(\S*)")
 
 
 class Parser(ExprParser):

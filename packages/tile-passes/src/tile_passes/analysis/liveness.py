@@ -3,7 +3,8 @@ cannot share memory.
 
 Positions number the statements of the body in program order, nested ones included. A buffer used
 inside a loop but declared outside of it lives through the whole loop when an iteration may read
-what an earlier one wrote.
+what an earlier one wrote. All iterations of a parallel loop run at once, so what any of its
+statements touches lives through all of it.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from tile_ir.ops import Alloc, For, If, Parallel, View, While
 from tile_ir.rewrite import effects, walk
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Mapping
 
     from tile_ir.core import Buffer
     from tile_ir.opdef import Body, Stmt
@@ -67,10 +68,14 @@ class _Scan:
             self.touch(effect.buffer, Interval(first, first))
         for inner in bodies(stmt):
             self.body(inner)
+        whole = Interval(first, self.at - 1)
         if isinstance(stmt, (For, While)):
-            whole = Interval(first, self.at - 1)
             for name in carried(stmt, self.buffers):
                 self.touch(name, whole)
+        if isinstance(stmt, Parallel):
+            for within in walk((stmt,)):
+                for effect in effects(within):
+                    self.touch(effect.buffer, whole)
 
 
 def carried(loop: Stmt, buffers: Mapping[str, Buffer]) -> frozenset[str]:
@@ -137,11 +142,3 @@ def interference_graph(ranges: Mapping[str, Interval]) -> Any:
     graph.add_nodes_from(ranges)
     graph.add_edges_from(interferences(ranges))
     return graph
-
-
-def most_alive(ranges: Mapping[str, Interval], sizes: Mapping[str, int], at: Iterable[int]) -> int:
-    """The largest total size of buffers alive at one of the positions `at`."""
-    return max(
-        (sum(sizes.get(n, 0) for n, r in ranges.items() if r.first <= p <= r.last) for p in at),
-        default=0,
-    )

@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from tile_ir.opdef import Stmt
     from tile_ir.verify.context import Context
 
-RASTERS = ("none", "row", "column")
 MAX_THREAD_AXES = 3
 
 _IN_PARALLEL = (
