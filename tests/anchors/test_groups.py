@@ -2,7 +2,6 @@
 and swizzle in shared memory, and A in registers. The programs are written in one thread's terms.
 """
 
-import importlib.util
 from functools import cache
 from pathlib import Path
 
@@ -14,12 +13,11 @@ from tile_cuda.driver import emit
 from tile_cuda.intrinsics.matrix import wgmma_wrapper
 from tile_ir.layout import parse_layout
 from tile_ir.numerics.array import convert_array, to_numpy_dtype
+from tile_ir.testing.by_path import module_at
 from tile_ir.types import dtype, f32
 
 PROGRAMS = Path(__file__).parents[2] / "packages" / "tile-cuda" / "tests" / "test_hopper_device.py"
-_found = importlib.util.spec_from_file_location("anchored_programs", PROGRAMS)
-HOPPER = importlib.util.module_from_spec(_found)
-_found.loader.exec_module(HOPPER)
+HOPPER = module_at(PROGRAMS)
 
 WIDTHS = (8, 24, 48, 96, 192)
 """Columns of B besides the powers of two."""

@@ -1,5 +1,5 @@
-"""What the tests of the emulator share: kernels from PTX, CUDA C++, HIP
-C++ or Metal source, run on arrays."""
+"""What the tests of the emulator share: kernels from PTX, CUDA C++, HIP C++ or
+Metal source, run on arrays."""
 
 import itertools
 

@@ -1,7 +1,6 @@
 """Matrix instructions of every kind, with the layouts that the descriptions state, and bulk copies,
 by the programs that also run on a device."""
 
-import importlib.util
 import itertools
 from pathlib import Path
 
@@ -17,21 +16,14 @@ from tile_cuda.prelude.index import mentioned, pieces_for
 from tile_ir.diag import TileError
 from tile_ir.layout import parse_layout
 from tile_ir.numerics.array import convert_array, pack, to_numpy_dtype, unpack
+from tile_ir.testing.by_path import module_at
 from tile_ir.text import parse_module
 from tile_ir.types import dtype, f32
 
 TESTS = Path(__file__).parents[2] / "packages" / "tile-cuda" / "tests"
 
 
-def device_tests(name):
-    """The module of a test that runs on a device: its programs are used here."""
-    found = importlib.util.spec_from_file_location(f"emulated_{name}", TESTS / f"{name}.py")
-    module = importlib.util.module_from_spec(found)
-    found.loader.exec_module(module)
-    return module
-
-
-HOPPER = device_tests("test_hopper_device")
+HOPPER = module_at(TESTS / "test_hopper_device.py")
 SYNC = {
     (arch, atom.name): atom
     for arch in spec.names()

@@ -1,6 +1,5 @@
 """Kernels one step away from the measured ones, for Hopper, run without one, equal the oracle."""
 
-import importlib.util
 from pathlib import Path
 
 import numpy as np
@@ -11,13 +10,11 @@ from tile_cuda.manifest import MANIFEST
 from tile_frontend import driver
 from tile_frontend.target_select import select
 from tile_ir.interp import run
+from tile_ir.testing.by_path import module_at
 from tile_ir.testing.compare import assert_close
 from tile_ir.testing.host_memory import call_on_host
 
-_path = Path(__file__).parents[1] / "gates" / "perturbed.py"
-_spec = importlib.util.spec_from_file_location("perturbed", _path)
-kernels = importlib.util.module_from_spec(_spec)
-_spec.loader.exec_module(kernels)
+kernels = module_at(Path(__file__).parents[1] / "gates" / "perturbed.py")
 
 HEADS = {"B": 1, "H": 1, "S": 200, "D": 64}
 SIZES = {"M": 136, "N": 200, "K": 200}

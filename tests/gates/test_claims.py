@@ -1,7 +1,6 @@
 """Pairs of blocks and drawn tiles in machine code: the instructions that they are about, and no
 registers in a thread's local memory."""
 
-import importlib.util
 import re
 import subprocess
 from importlib import metadata
@@ -13,6 +12,7 @@ from tile_cuda.nvrtc import find_nvrtc
 from tile_cuda.toolchain import compile_source
 from tile_frontend import driver
 from tile_frontend.target_select import select
+from tile_ir.testing.by_path import module_at
 from tile_ir.testing.requires import requires
 
 ROOT = Path(__file__).parents[2]
@@ -23,10 +23,7 @@ ARCH = "sm_90a"
 @pytest.fixture(scope="module")
 def measured():
     """The kernels of the benchmarks."""
-    spec = importlib.util.spec_from_file_location("measured", ROOT / "benchmarks/gpu_kernels.py")
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+    return module_at(ROOT / "benchmarks/gpu_kernels.py")
 
 
 @pytest.fixture

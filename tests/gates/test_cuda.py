@@ -3,7 +3,6 @@
 The compiler says what each kernel takes; the disassembler, which instructions do the work.
 """
 
-import importlib.util
 import re
 import subprocess
 from functools import cache
@@ -17,22 +16,14 @@ from tile_cuda.nvrtc import find_nvrtc
 from tile_cuda.toolchain import compile_source
 from tile_frontend import driver
 from tile_frontend.target_select import select
+from tile_ir.testing.by_path import module_at
 from tile_ir.testing.corpus import corpus
 from tile_ir.testing.requires import requires
 
-
-def _module(path):
-    """A file of kernels, by its path: tests are no packages."""
-    spec = importlib.util.spec_from_file_location(f"gates_{path.stem}", path)
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
 ROOT = Path(__file__).parents[2]
-own = _module(ROOT / "tests/gpu/kernels.py")
-example = _module(ROOT / "examples/quickstart.py")
-measured = _module(ROOT / "benchmarks/gpu_kernels.py")
+own = module_at(ROOT / "tests/gpu/kernels.py")
+example = module_at(ROOT / "examples/quickstart.py")
+measured = module_at(ROOT / "benchmarks/gpu_kernels.py")
 
 pytestmark = pytest.mark.gates
 

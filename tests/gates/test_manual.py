@@ -1,7 +1,6 @@
 """Hand-written pipelines become the instructions they are written for: asynchronous products and
 copies, barriers that count, nothing in a thread's local memory."""
 
-import importlib.util
 import re
 import subprocess
 from importlib import metadata
@@ -13,14 +12,12 @@ from tile_cuda.nvrtc import find_nvrtc
 from tile_cuda.toolchain import compile_source
 from tile_frontend import driver
 from tile_frontend.target_select import select
+from tile_ir.testing.by_path import module_at
 from tile_ir.testing.requires import requires
 
 pytestmark = pytest.mark.gates
 
-_PATH = Path(__file__).parents[1] / "e2e" / "manual_kernels.py"
-_SPEC = importlib.util.spec_from_file_location("gates_manual", _PATH)
-kernels = importlib.util.module_from_spec(_SPEC)
-_SPEC.loader.exec_module(kernels)
+kernels = module_at(Path(__file__).parents[1] / "e2e" / "manual_kernels.py")
 
 PIPELINES = {
     "three slots": (lambda: kernels.pipeline(depth=3), {"HGMMA", "UTMALDG", "SYNCS"}),

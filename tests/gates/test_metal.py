@@ -1,7 +1,6 @@
 """The whole corpus, and products and attention in the language, become Metal source that a compiler
 takes, for the oldest family and one with bf16; without a device."""
 
-import importlib.util
 import re
 from functools import cache
 from pathlib import Path
@@ -11,22 +10,14 @@ import pytest
 import tile_frontend.language as T
 from tile_frontend import driver
 from tile_frontend.target_select import select
+from tile_ir.testing.by_path import module_at
 from tile_ir.testing.corpus import corpus
 from tile_ir.testing.requires import requires
 from tile_metal.checkers import find_checker
 from tile_metal.toolchain import check_source
 
-
-def _module(path):
-    """A file of kernels, by its path: tests are no packages."""
-    spec = importlib.util.spec_from_file_location(f"gates_{path.stem}", path)
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
 ROOT = Path(__file__).parents[2]
-own = _module(ROOT / "tests/gpu/kernels.py")
+own = module_at(ROOT / "tests/gpu/kernels.py")
 
 pytestmark = pytest.mark.gates
 

@@ -4,7 +4,6 @@ Each case says what the plan decides and in which order the machine code issues 
 (`g`), waits for all but n of their groups (`n`) and takes exponents or hyperbolic tangents (`m`).
 """
 
-import importlib.util
 import re
 import subprocess
 from dataclasses import dataclass, field
@@ -17,13 +16,12 @@ from tile_cuda.nvrtc import find_nvrtc
 from tile_cuda.toolchain import compile_source
 from tile_frontend import driver
 from tile_frontend.target_select import select
+from tile_ir.testing.by_path import module_at
 from tile_ir.testing.requires import requires
 
 pytestmark = pytest.mark.gates
 
-_spec = importlib.util.spec_from_file_location("perturbed", Path(__file__).parent / "perturbed.py")
-kernels = importlib.util.module_from_spec(_spec)
-_spec.loader.exec_module(kernels)
+kernels = module_at(Path(__file__).parent / "perturbed.py")
 
 HEADS = {"B": 4, "H": 16, "S": 4096, "D": 128}
 HEADS_64 = {**HEADS, "D": 64}

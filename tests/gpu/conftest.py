@@ -1,22 +1,19 @@
 """What the tests on a GPU share: a device, a cache of their own, poisoned outputs, the kernels."""
 
-import importlib.util
 from pathlib import Path
 
 import pytest
 
+from tile_ir.testing.by_path import module_at
 from tile_ir.testing.requires import requires
 
 POISON = 0xFF
 """The byte of undefined memory: NaN in every float type, -1 in integers."""
 
 
-@pytest.fixture(scope="session", autouse=True)
-def cache_of_the_session(tmp_path_factory):
-    """Compile everything anew, and once."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("TILE_CACHE_DIR", str(tmp_path_factory.mktemp("tile")))
-        yield
+@pytest.fixture(autouse=True)
+def anew(cache_of_the_session):
+    """Every test compiles into the session's cache."""
 
 
 @pytest.fixture(scope="session")
@@ -52,21 +49,13 @@ def poisoned_outputs(torch, monkeypatch):
 @pytest.fixture(scope="session")
 def kernels():
     """The kernels of `kernels.py`, which lies beside this file."""
-    return module(Path(__file__).with_name("kernels.py"))
+    return module_at(Path(__file__).with_name("kernels.py"))
 
 
 @pytest.fixture(scope="session")
 def example():
     """The kernels of the quickstart."""
-    return module(Path(__file__).parents[2] / "examples" / "quickstart.py")
-
-
-def module(path):
-    """A file of kernels, by its path: tests are no packages."""
-    spec = importlib.util.spec_from_file_location(f"gpu_{path.stem}", path)
-    made = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(made)
-    return made
+    return module_at(Path(__file__).parents[2] / "examples" / "quickstart.py")
 
 
 @pytest.fixture

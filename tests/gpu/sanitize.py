@@ -9,7 +9,6 @@ compared as well: a tool that says nothing of a kernel that did nothing proves n
 from __future__ import annotations
 
 import argparse
-import importlib.util
 import shutil
 import subprocess
 import sys
@@ -27,6 +26,7 @@ from tile_cuda import MANIFEST, spec
 from tile_cuda.host_arch import host_arch
 from tile_frontend.target_select import Target
 from tile_ir.target import TargetRequest
+from tile_ir.testing.by_path import module_at
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -41,19 +41,9 @@ FAILED = 17
 HALF = {"dtype": T.float16, "out": T.float16, "accumulate": T.float32}
 
 
-def _module(path: Path) -> Any:
-    """A file of kernels, by its path: tests are no packages."""
-    found = importlib.util.spec_from_file_location(f"sanitized_{path.stem}", path)
-    assert found is not None
-    assert found.loader is not None
-    made = importlib.util.module_from_spec(found)
-    found.loader.exec_module(made)
-    return made
-
-
 HERE = Path(__file__).parent
-kernels = _module(HERE / "kernels.py")
-example = _module(HERE.parents[1] / "examples" / "quickstart.py")
+kernels = module_at(HERE / "kernels.py")
+example = module_at(HERE.parents[1] / "examples" / "quickstart.py")
 
 
 def of_older(arch: str) -> Target:

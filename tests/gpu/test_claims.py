@@ -1,13 +1,13 @@
 """Tiles that blocks draw from a counter, on streams and in graphs that run side by side, and pairs
 of blocks that bring an operand together."""
 
-import importlib.util
 from pathlib import Path
 
 import pytest
 
 import tile_frontend as tile
 import tile_frontend.language as T
+from tile_ir.testing.by_path import module_at
 from tile_ir.testing.requires import requires
 
 pytestmark = pytest.mark.gpu
@@ -22,11 +22,7 @@ def _hopper(torch):
 @pytest.fixture(scope="module")
 def measured():
     """The kernels of the benchmarks."""
-    path = Path(__file__).parents[2] / "benchmarks" / "gpu_kernels.py"
-    spec = importlib.util.spec_from_file_location("measured", path)
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+    return module_at(Path(__file__).parents[2] / "benchmarks" / "gpu_kernels.py")
 
 
 @pytest.fixture(scope="module")

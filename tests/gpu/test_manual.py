@@ -1,18 +1,15 @@
 """Pipelines written by hand, on the device they are written for."""
 
-import importlib.util
 from pathlib import Path
 
 import pytest
 
 import tile_frontend as tile
+from tile_ir.testing.by_path import module_at
 from tile_ir.testing.requires import requires
 
 pytestmark = pytest.mark.gpu
-_PATH = Path(__file__).parents[1] / "e2e" / "manual_kernels.py"
-_SPEC = importlib.util.spec_from_file_location("manual_kernels", _PATH)
-kernels = importlib.util.module_from_spec(_SPEC)
-_SPEC.loader.exec_module(kernels)
+kernels = module_at(Path(__file__).parents[1] / "e2e" / "manual_kernels.py")
 REPEATS = 50
 
 PRODUCTS = {

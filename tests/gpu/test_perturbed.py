@@ -3,19 +3,16 @@
 Sizes give blocks several tiles each, and leave rests in every direction.
 """
 
-import importlib.util
 from pathlib import Path
 
 import pytest
 
 import tile_frontend as tile
+from tile_ir.testing.by_path import module_at
 
 pytestmark = pytest.mark.gpu
 
-_path = Path(__file__).parents[1] / "gates" / "perturbed.py"
-_spec = importlib.util.spec_from_file_location("perturbed", _path)
-kernels = importlib.util.module_from_spec(_spec)
-_spec.loader.exec_module(kernels)
+kernels = module_at(Path(__file__).parents[1] / "gates" / "perturbed.py")
 
 TOTAL = {"attention.j.pin": ("parallel:total",)}
 HALVES = {"attention_by_halves.j.pin": ("reduce:top", "parallel:total")}

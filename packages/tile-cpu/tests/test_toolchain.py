@@ -155,8 +155,8 @@ def test_a_compiler_error_is_placed_by_marker_comments():
     source = "int a;\n/* kernel.py:7 copy */\nint b;\n// kernel.py:9\nint c;\nint d = x;\n"
     said = "/tmp/k/kernel.c:6:9: error: 'x' undeclared\n/tmp/k/kernel.c:3: error: second\n"
     first, second = parse_messages(said, source, "kernel.c")
-    assert (first.text, first.c_line, first.span) == ("'x' undeclared", 6, Span("kernel.py", 9))
-    assert (second.c_line, second.span) == (3, Span("kernel.py", 7))
+    assert (first.text, first.line, first.span) == ("'x' undeclared", 6, Span("kernel.py", 9))
+    assert (second.line, second.span) == (3, Span("kernel.py", 7))
 
 
 def test_only_the_first_errors_are_shown(tmp_path):
@@ -164,7 +164,7 @@ def test_only_the_first_errors_are_shown(tmp_path):
     with pytest.raises(TileError) as caught:
         toolchain.compile(source, tmp_path / "a.so")
     assert len(caught.value.notes) == 4
-    assert "[C line 3: int f2(void) { return missing2; }]" in caught.value.notes[2]
+    assert "[line 3: int f2(void) { return missing2; }]" in caught.value.notes[2]
     assert caught.value.notes[-1].startswith("command: ")
 
 

@@ -15,7 +15,7 @@ from tile_cuda.driver import CudaRuntime, CudaToolchain, emit
 from tile_cuda.host_arch import host_arch
 from tile_cuda.intrinsics.functions import ULP
 from tile_cuda.intrinsics.matrix import PTX_TYPES, mma_wrapper
-from tile_cuda.launch import Entry, Layout, ThreadArguments, prepare_launch
+from tile_cuda.launch import Entry, layout_of, prepare_launch, thread_arguments
 from tile_cuda.pipeline import pipeline
 from tile_cuda.prelude.index import mentioned, pieces_for
 from tile_cuda.runtime import load_module
@@ -261,8 +261,8 @@ def test_a_launch_costs_little_more_than_the_drivers(cupy, build):
     handle = driver.moduleGetFunction(load_module(contents, launch.path), "f")
     entry = Entry(function=handle, name="f", formats="PP", threads=128, shared=0)
     prepare_launch(entry, 0)(1, x.data.ptr, y.data.ptr)
-    memory, pointers = ThreadArguments(Layout("PP")).block
-    Layout("PP").packer.pack_into(memory, 0, x.data.ptr, y.data.ptr)
+    memory, pointers = thread_arguments(layout_of("PP")).block
+    layout_of("PP").packer.pack_into(memory, 0, x.data.ptr, y.data.ptr)
 
     def raw():
         driver.launchKernel(handle, 1, 1, 1, 128, 1, 1, 0, 0, pointers, 0)

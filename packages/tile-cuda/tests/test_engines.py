@@ -13,7 +13,7 @@ from tile_cuda.compiler_messages import raise_for_performance
 from tile_cuda.descriptors import Descriptor, shared_operand
 from tile_cuda.driver import emit
 from tile_cuda.emit import emit_function
-from tile_cuda.launch import Layout
+from tile_cuda.launch import layout_of
 from tile_cuda.shared_tiles import chunk_offset, element_offset, shared_box
 from tile_cuda.toolchain import compile_source
 from tile_ir import build as b
@@ -399,6 +399,6 @@ def test_a_driver_that_refuses(monkeypatch):
 
 
 def test_a_map_among_the_arguments():
-    layout = Layout("iMPM")
+    layout = layout_of("iMPM")
     assert layout.size == 4 + 128 + 4 + 8 + 128
     assert layout.offsets == (0, 4, 136, 144)

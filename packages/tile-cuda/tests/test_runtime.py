@@ -1,13 +1,12 @@
 """Loading and launching against a driver that only writes down what it is asked."""
 
 import ctypes
-import struct
 
 import pytest
 
 from tile_cuda import device, launch, runtime
 from tile_cuda.container import ARCHIVE, Contents
-from tile_cuda.launch import Entry, Layout, prepare_launch
+from tile_cuda.launch import Entry, prepare_launch
 from tile_cuda.runtime import CudaFunction
 from tile_cuda.tensor_maps import REMEMBERED, TensorMaps
 from tile_ir.diag import TileError
@@ -224,19 +223,6 @@ def test_too_many_blocks(driver):
         )
     assert caught.value.code == "E3011"
     assert launch.MAX_BLOCKS == 2147483647
-
-
-def test_arguments_lie_as_in_c():
-    layout = Layout("?iPbhdf")
-    assert layout.offsets == (0, 4, 8, 16, 18, 24, 32)
-    assert layout.size == struct.calcsize("@?iPbhdf") == 36
-
-
-def test_arguments_that_are_always_the_same_lie_behind_the_others():
-    layout = Layout("iPiMP", {0: 5, 2: 6})
-    assert layout.offsets == (144, 0, 148, 8, 136)
-    assert (layout.packer.size, layout.size) == (144, 152)
-    assert layout.fixed == ((144, "@i", 5), (148, "@i", 6))
 
 
 def test_without_cupy(monkeypatch):

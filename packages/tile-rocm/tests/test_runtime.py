@@ -1,7 +1,6 @@
 """Loading and launching against a driver that only writes down what it is asked."""
 
 import ctypes
-import struct
 import sys
 import types
 
@@ -10,7 +9,7 @@ import pytest
 from tile_ir.diag import TileError
 from tile_rocm import bindings, device, host_arch
 from tile_rocm.container import ARCHIVE, Contents
-from tile_rocm.launch import Layout, prepare_launch
+from tile_rocm.launch import prepare_launch
 from tile_rocm.runtime import RocmFunction
 
 HOST = """\
@@ -125,17 +124,11 @@ def test_what_the_driver_refuses(driver, function, refuse, code):
 
 
 def test_too_many_blocks(driver):
-    launch = prepare_launch(22, Layout("Pif"), 128, 0)
+    launch = prepare_launch(22, "Pif", 128, 0)
     launch((1 << 25) - 1, 0, 0, 0.0)
     with pytest.raises(TileError) as caught:
         launch(1 << 25, 0, 0, 0.0)
     assert caught.value.code == "E3011"
-
-
-def test_arguments_lie_as_in_c():
-    layout = Layout("?iPbhdf")
-    assert layout.offsets == (0, 4, 8, 16, 18, 24, 32)
-    assert layout.size == struct.calcsize("@?iPbhdf") == 36
 
 
 def test_the_device_at_hand(driver):

@@ -12,7 +12,7 @@ from functools import cache
 
 from tile_cpu.c_literals import literal
 from tile_ir.diag import InternalError
-from tile_ir.types import DType, bool_, f4e2m1fn, f32, f64, i4, i8, i16, i32, i64, u4, u8
+from tile_ir.types import DType, bool_, f4e2m1fn, f32, f64, i4, i8, i16, i32, i64, u4, u8, u16
 from tile_passes.emit.dialect import COMPARISONS, INFIX, Dialect
 
 __all__ = ["DIALECT", "LANE_FUNCTIONS", "carrier_type", "is_packed"]
@@ -24,7 +24,6 @@ LANE_FUNCTIONS = {f"{name}_lanes": f"h{name}" for name in ("sum", "max", "min", 
 _NAMES = {"f32": "float", "f64": "double"}
 _OF_MASKS = {"lt": ">", "le": ">=", "gt": "<", "ge": "<="}
 _CALLS = frozenset({"floordiv", "floormod", "truncdiv", "truncmod", "ceildiv", "min", "max"})
-_SMALL = frozenset({8, 16})
 
 
 def is_packed(dtype: DType) -> bool:
@@ -247,7 +246,7 @@ def _write_converts(src: DType, dst: DType) -> bool:
 
 def _bitcast(src: DType, dst: DType, text: str) -> str:
     if src.lanes > 1 or dst.lanes > 1:
-        raise InternalError("E9001", f"bitcast of vectors {src} to {dst}")
+        return _bitcast_lanes(src, dst, text)
     bits = f"tile_bits_{src.name}({text})" if src.is_float and not _is_narrow(src) else text
     if _is_narrow(src):
         bits = encode(src, text, f32) if src.name != "tf32" else f"tile_bits_f32({text})"
@@ -260,6 +259,17 @@ def _bitcast(src: DType, dst: DType, text: str) -> str:
     if not _is_narrow(dst):
         return f"tile_from_bits_{dst.name}({bits})"
     return f"tile_from_bits_f32({bits})" if dst.name == "tf32" else decode(dst, bits)
+
+
+def _bitcast_lanes(src: DType, dst: DType, text: str) -> str:
+    """As many lanes of the same width; a cast of C between vectors of one size keeps the bits."""
+    if src.lanes != dst.lanes or dst.bits < 8 or src.is_bool or dst.is_bool:
+        raise InternalError("E9001", f"bitcast of vectors {src} to {dst}")
+    bits = encode(src, text, f32) if _is_narrow(src) and src.scalar.name != "tf32" else text
+    if _is_narrow(dst) and dst.scalar.name != "tf32":
+        code = (u8 if dst.bits == 8 else u16).with_lanes(dst.lanes)
+        return decode(dst, f"(({code.name}){bits})")
+    return f"(({_carrier(dst)}){bits})"
 
 
 # -- memory

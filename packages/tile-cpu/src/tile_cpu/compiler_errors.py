@@ -8,73 +8,40 @@ where it belongs.
 
 from __future__ import annotations
 
-import errno
 import re
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from tile_ir.diag import Span, TileError
+from tile_passes.launch import files as launch_files
+from tile_passes.launch.messages import FIRST_MESSAGES, Message, nearest_marker, note_of
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-__all__ = [
-    "CompilerMessage",
-    "compiler_failed",
-    "file_error",
-    "is_storage_message",
-    "parse_messages",
-]
+__all__ = ["compiler_failed", "file_error", "is_storage_message", "parse_messages"]
 
 MESSAGE = re.compile(
     r"^(?P<file>[^:\n]+):(?P<line>\d+):(?:\d+:)? (?:fatal )?error: (?P<text>.*)$", re.M
 )
-MARKER = re.compile(r"(?://|/\*)\s*(?P<file>\S+\.py):(?P<line>\d+)")
-FIRST_MESSAGES = 3
-
-STORAGE_ERRORS = {
-    errno.ENOSPC: "the disk is full",
-    errno.EDQUOT: "the disk quota is used up",
-    errno.EROFS: "the file system is read-only",
-    errno.EACCES: "the folder cannot be written",
-    errno.EPERM: "the folder cannot be written",
-}
 STORAGE_MESSAGES = ("No space left on device", "Read-only file system", "Disk quota exceeded")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CompilerMessage:
-    """One error of the compiler: its text, its line in the C text if known, the user's place."""
-
-    text: str
-    c_line: int | None
-    span: Span | None
-
-
-def parse_messages(said: str, source: str, source_name: str) -> tuple[CompilerMessage, ...]:
+def parse_messages(said: str, source: str, source_name: str) -> tuple[Message, ...]:
     """The compiler's errors in order, each placed on the user's line where a marker tells it."""
     return tuple(_place(found, source, source_name) for found in MESSAGE.finditer(said))
 
 
-def _place(found: re.Match[str], source: str, source_name: str) -> CompilerMessage:
+def _place(found: re.Match[str], source: str, source_name: str) -> Message:
     file, line = found["file"], int(found["line"])
     if not file.endswith(source_name):
-        return CompilerMessage(text=found["text"], c_line=None, span=Span(file, line))
-    return CompilerMessage(text=found["text"], c_line=line, span=_nearest_marker(source, line))
-
-
-def _nearest_marker(source: str, line: int) -> Span | None:
-    for text in reversed(source.splitlines()[:line]):
-        marker = MARKER.search(text)
-        if marker:
-            return Span(marker["file"], int(marker["line"]))
-    return None
+        return Message(text=found["text"], line=None, span=Span(file, line))
+    return Message(text=found["text"], line=line, span=nearest_marker(source, line))
 
 
 def compiler_failed(said: str, source: str, source_name: str, command: str) -> TileError:
     """E0802 for a compiler that refused `source`: its first messages, placed, and the command."""
     messages = parse_messages(said, source, source_name)[:FIRST_MESSAGES]
-    notes = [_note(message, source) for message in messages]
+    notes = [note_of(message, source) for message in messages]
     if not messages:
         notes = said.strip().splitlines()[-FIRST_MESSAGES:]
     return TileError(
@@ -87,15 +54,6 @@ def compiler_failed(said: str, source: str, source_name: str, command: str) -> T
     )
 
 
-def _note(message: CompilerMessage, source: str) -> str:
-    where = f"{message.span}: " if message.span else ""
-    if message.c_line is None:
-        return where + message.text
-    lines = source.splitlines()
-    shown = lines[message.c_line - 1].strip() if message.c_line <= len(lines) else ""
-    return f"{where}{message.text} [C line {message.c_line}: {shown}]"
-
-
 def is_storage_message(said: str) -> bool:
     """Whether the compiler failed because its output found no place."""
     return any(text in said for text in STORAGE_MESSAGES)
@@ -103,10 +61,4 @@ def is_storage_message(said: str) -> bool:
 
 def file_error(error: OSError, path: Path) -> TileError:
     """E0803 for an output that cannot be written: why, and where else to write."""
-    reason = STORAGE_ERRORS.get(error.errno or 0, str(error))
-    return TileError(
-        "E0803",
-        f"cannot write {path}: {reason}",
-        notes=(str(error),),
-        help="Free space or choose another folder by TILE_CACHE_DIR.",
-    )
+    return launch_files.file_error(error, path, "E0803")

@@ -21,8 +21,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tile_cpu import knobs
-from tile_cpu.atomic_files import write_atomically
 from tile_ir.diag import TileError
+from tile_passes.launch.files import write_atomically
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -169,7 +169,7 @@ def _read_versions() -> dict[str, str]:
 def _remember_version(known: dict[str, str], stamp: str, version: str) -> None:
     text = json.dumps({**known, stamp: version}, indent=1)
     try:
-        write_atomically(_versions_file(), text.encode())
+        write_atomically(_versions_file(), text.encode(), "E0803")
     except TileError:
         # Only speed is lost: the next process asks the compiler again.
         return

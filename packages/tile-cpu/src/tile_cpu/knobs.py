@@ -8,9 +8,13 @@ may change it between two launches.
 from __future__ import annotations
 
 import os
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 from tile_ir.diag import TileError
+from tile_ir.environment import cache_folder, keep_source, text
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 __all__ = [
     "available_cpus",
@@ -25,17 +29,12 @@ __all__ = [
 
 def compiler() -> str | None:
     """Command of the C compiler that the user asked for (``CC``), or None."""
-    return os.environ.get("CC") or None
+    return text("CC")
 
 
 def requested_arch() -> str | None:
     """Name of the description to compile for (``TILE_CPU_ARCH``), or None for this machine's."""
-    return os.environ.get("TILE_CPU_ARCH") or None
-
-
-def keep_source() -> bool:
-    """Whether the C source is left beside each library (``TILE_KEEP_SOURCE=1``)."""
-    return os.environ.get("TILE_KEEP_SOURCE", "0") not in ("", "0")
+    return text("TILE_CPU_ARCH")
 
 
 def num_threads() -> int:
@@ -43,14 +42,14 @@ def num_threads() -> int:
 
     Raises TileError E0807 where the variable is no positive integer.
     """
-    text = os.environ.get("TILE_NUM_THREADS")
-    if not text:
+    asked = text("TILE_NUM_THREADS")
+    if asked is None:
         return available_cpus()
-    if text.strip().isdigit() and int(text) > 0:
-        return int(text)
+    if asked.strip().isdigit() and int(asked) > 0:
+        return int(asked)
     raise TileError(
         "E0807",
-        f"TILE_NUM_THREADS is {text!r}",
+        f"TILE_NUM_THREADS is {asked!r}",
         notes=("It is the number of threads that run one kernel.",),
         help="Set it to an integer from 1 up, or unset it to use every CPU of this process.",
     )
@@ -67,11 +66,7 @@ def cache_dir() -> Path:
 
     The folder may not exist yet.
     """
-    chosen = os.environ.get("TILE_CACHE_DIR")
-    if chosen:
-        return Path(chosen).expanduser() / "cpu"
-    base = os.environ.get("XDG_CACHE_HOME")
-    return (Path(base).expanduser() if base else Path.home() / ".cache") / "tile" / "cpu"
+    return cache_folder("cpu")
 
 
 def emulator_schedule() -> tuple[str, int]:
@@ -79,12 +74,12 @@ def emulator_schedule() -> tuple[str, int]:
 
     Raises TileError E0807 for an order that there is not.
     """
-    text = os.environ.get("TILE_EMULATOR_SCHEDULE", "round-robin")
-    name, _, seed = text.partition(":")
+    asked = text("TILE_EMULATOR_SCHEDULE") or "round-robin"
+    name, _, seed = asked.partition(":")
     if name in ("round-robin", "reverse", "random") and (seed or "0").isdigit():
         return name, int(seed or 0)
     raise TileError(
         "E0807",
-        f"TILE_EMULATOR_SCHEDULE is {text!r}",
+        f"TILE_EMULATOR_SCHEDULE is {asked!r}",
         help="Set it to round-robin, reverse, random, or random:SEED.",
     )

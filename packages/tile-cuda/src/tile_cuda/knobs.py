@@ -7,9 +7,7 @@ may change it between two compilations.
 
 from __future__ import annotations
 
-import os
-
-from tile_ir.diag import TileError
+from tile_ir.environment import choice, flag, keep_source, text
 
 __all__ = [
     "compiler",
@@ -29,42 +27,30 @@ def compiler() -> str | None:
 
     Raises TileError E3001 for any other text.
     """
-    text = os.environ.get("TILE_CUDA_COMPILER") or None
-    if text is None or text in COMPILERS:
-        return text
-    raise TileError(
-        "E3001",
-        f"TILE_CUDA_COMPILER is {text!r}",
-        help=f"Set it to one of {', '.join(COMPILERS)}, or unset it.",
-    )
+    return choice("TILE_CUDA_COMPILER", COMPILERS, "E3001")
 
 
 def nvrtc_path() -> str | None:
     """Path of the NVRTC library to use (``TILE_CUDA_NVRTC``), or None to look for one."""
-    return os.environ.get("TILE_CUDA_NVRTC") or None
+    return text("TILE_CUDA_NVRTC")
 
 
 def nvcc_path() -> str | None:
     """Path of nvcc (``NVCC``), or None to look for one."""
-    return os.environ.get("NVCC") or None
+    return text("NVCC")
 
 
 def toolkit_folders() -> tuple[str, ...]:
     """Folder with the libraries of the CUDA toolkit that ``CUDA_PATH`` names, if it does."""
-    root = os.environ.get("CUDA_PATH")
+    root = text("CUDA_PATH")
     return (f"{root}/lib64",) if root else ()
 
 
 def requested_arch() -> str | None:
     """Name of the description to compile for (``TILE_CUDA_ARCH``), or None for the device's."""
-    return os.environ.get("TILE_CUDA_ARCH") or None
-
-
-def keep_source() -> bool:
-    """Whether the source is left beside each compiled kernel (``TILE_KEEP_SOURCE=1``)."""
-    return os.environ.get("TILE_KEEP_SOURCE", "0") not in ("", "0")
+    return text("TILE_CUDA_ARCH")
 
 
 def line_info() -> bool:
     """Whether kernels carry source lines for profilers (``TILE_CUDA_LINE_INFO=1``)."""
-    return os.environ.get("TILE_CUDA_LINE_INFO", "0") not in ("", "0")
+    return flag("TILE_CUDA_LINE_INFO")

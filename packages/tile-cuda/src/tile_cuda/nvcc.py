@@ -22,7 +22,6 @@ __all__ = ["Nvcc", "find_nvcc"]
 
 USUAL = "/usr/local/cuda/bin/nvcc"
 RELEASE = re.compile(r"release (\d+)\.(\d+), V([\d.]+)")
-NVRTC_SPELLING = "--gpu-architecture="
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

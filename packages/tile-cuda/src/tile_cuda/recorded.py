@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from tile_cuda import device as devices
 from tile_cuda.device import driver
-from tile_cuda.launch import MAX_BLOCKS, Layout, ThreadArguments, launch_refused, too_many
+from tile_cuda.launch import MAX_BLOCKS, launch_refused, layout_of, thread_arguments, too_many
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -110,8 +110,8 @@ class _Recorder:
         if blocks > MAX_BLOCKS:
             raise too_many(blocks)
         fixed = {i: v for i, v in enumerate(values) if not isinstance(v, _StandIn)}
-        layout = Layout(entry.formats, fixed)
-        arguments = self._named("arguments", ThreadArguments(layout))
+        layout = layout_of(entry.formats, fixed)
+        arguments = self._named("arguments", thread_arguments(layout))
         pack = self._named("pack", layout.packer.pack_into)
         texts = "".join(f", {v.text}" for v in values if isinstance(v, _StandIn))
         self.lines.append(f"memory, pointers = {arguments}.block")

@@ -136,14 +136,16 @@ def _assert(p: StmtPrinter, s: Stmt) -> None:
 
 
 def _print(p: StmtPrinter, s: Stmt) -> None:
-    """One message with its values in brackets."""
+    """One message; each {} in it stands for a value, further values follow it."""
     assert isinstance(s, Print)
     values = [v for v in s.values if isinstance(v, Expr)]
     if len(values) != len(s.values):
         raise InternalError("E9001", "a printed region reached the emitter", span=s.span)
     shown = [_printf(p, v) for v in values]
-    marks = f" [{', '.join(mark for mark, _ in shown)}]" if shown else ""
-    text = json.dumps(s.message.replace("%", "%%") + marks + "\n")
+    text, marks = s.message.replace("%", "%%"), [mark for mark, _ in shown]
+    while marks and "{}" in text:
+        text = text.replace("{}", marks.pop(0), 1)
+    text = json.dumps(" ".join(filter(None, [text, *marks])) + "\n")
     p.out.line(f"printf({', '.join([text, *(value for _, value in shown)])});")
 
 

@@ -7,9 +7,7 @@ may change it between two compilations.
 
 from __future__ import annotations
 
-import os
-
-from tile_ir.diag import TileError
+from tile_ir.environment import choice, keep_source, text
 
 __all__ = ["checker", "keep_source", "requested_arch"]
 
@@ -22,21 +20,9 @@ def checker() -> str | None:
 
     Raises TileError E3001 for any other text.
     """
-    text = os.environ.get("TILE_METAL_CHECK") or None
-    if text is None or text in CHECKERS:
-        return text
-    raise TileError(
-        "E3001",
-        f"TILE_METAL_CHECK is {text!r}",
-        help=f"Set it to one of {', '.join(CHECKERS)}, or unset it.",
-    )
+    return choice("TILE_METAL_CHECK", CHECKERS, "E3001")
 
 
 def requested_arch() -> str | None:
     """Name of the description to compile for (``TILE_METAL_ARCH``), or None for the device's."""
-    return os.environ.get("TILE_METAL_ARCH") or None
-
-
-def keep_source() -> bool:
-    """Whether the source is left beside each compiled kernel (``TILE_KEEP_SOURCE=1``)."""
-    return os.environ.get("TILE_KEEP_SOURCE", "0") not in ("", "0")
+    return text("TILE_METAL_ARCH")

@@ -43,15 +43,6 @@ if TYPE_CHECKING:
 
 __all__ = ["rules_for", "sync_rule"]
 
-ATOMIC_CALLS = {
-    "add": "tile_atomic_add",
-    "max": "tile_atomic_max",
-    "min": "tile_atomic_min",
-    "and": "tile_atomic_and",
-    "or": "tile_atomic_or",
-    "xor": "tile_atomic_xor",
-    "exchange": "tile_atomic_exchange",
-}
 WORD_BITS = 32
 
 
@@ -121,7 +112,7 @@ def _atomic(spec: TargetSpec, functors: Functors) -> Rule:
         native = kind.name in spec.atomics.get(s.kind, ()) and not is_narrow(kind)
         # Additions of floats exist for memory of the device only.
         if native and not (s.kind == "add" and kind.is_float and buffer.scope == "shared"):
-            call = f"{ATOMIC_CALLS[s.kind]}<{p.exprs.dialect.carrier(kind)}>({place}, {value})"
+            call = f"tile_atomic_{s.kind}<{p.exprs.dialect.carrier(kind)}>({place}, {value})"
         else:
             storage = p.exprs.dialect.storage(kind)
             of = functors.name(updated_code(p, s, "x"), ("old", "x"))

@@ -10,7 +10,7 @@ from tile_ir.expr import Broadcast, Const
 from tile_ir.ops import Kernel
 from tile_ir.rewrite import declared, walk
 from tile_ir.text import parse_function
-from tile_ir.types import dtype, f16, f32, i32, i64, u4, u64
+from tile_ir.types import bf16, dtype, f16, f32, i32, i64, u4, u64
 from tile_passes.emit.captures import Forms, parameters
 from tile_passes.emit.device_dialect import C_TYPES, Words, device_dialect, with_lambda
 from tile_passes.emit.device_statements import moved_code
@@ -108,10 +108,19 @@ def test_literals_and_conversions_follow_the_words():
     big = Const(1 << 40, i64)
     assert (plain.literal(big), spaced.literal(big)) == ("1099511627776ll", "1099511627776l")
     assert spaced.literal(Const(1 << 63, u64)) == "9223372036854775808ul"
-    assert plain.cast(i64, f16, "x") == "tile_f16_to_f32(tile_f64_to_f16(tile_wide_i64(x)))"
-    assert spaced.cast(i64, f16, "x") == "tile_f16_to_f32(tile_f32_to_f16(tile_i64_to_odd(x)))"
+    assert plain.cast(i64, bf16, "x") == "tile_bf16_to_f32(tile_f64_to_bf16(tile_wide_i64(x)))"
+    assert spaced.cast(i64, bf16, "x") == "tile_bf16_to_f32(tile_f32_to_bf16(tile_i64_to_odd(x)))"
     assert plain.operator("shl", i64, "x", "y") == "(long long)((unsigned long long)(x) << (y))"
     assert spaced.operator("shl", i64, "x", "y") == "(long)((ulong)(x) << (y))"
+
+
+def test_integers_become_a_small_float_without_doubles():
+    """What f32 cannot hold exceeds them."""
+    plain, spaced = device_dialect(WORDS), device_dialect(SPACED)
+    for dialect in (plain, spaced):
+        assert dialect.cast(i32, f16, "x") == "tile_f16_to_f32(tile_f32_to_f16((float)x))"
+        assert dialect.cast(i64, f16, "x") == "tile_f16_to_f32(tile_f32_to_f16((float)x))"
+    assert plain.cast(i32, bf16, "x") == "tile_bf16_to_f32(tile_f64_to_bf16((double)x))"
 
 
 def test_lanes_are_computed_by_lambdas_or_by_what_the_language_has():

@@ -93,3 +93,25 @@ def test_an_array_is_aligned_to_its_widest_access_or_to_what_else_is_asked():
     fn = parse_function(PROGRAM)
     assert alignments(fn) == (16, 2, 1)
     assert alignments(fn, {"Y": 16}) == (16, 16, 1)
+
+
+VIEWED = """
+func @f(X: global f32[8, 16], Y: global f32[128]) {
+  view flat: global f32[128] of X
+  kernel @f threads = (128) {
+    tiles (bx) in (1) { store Y[thread_index()] = flat[thread_index()] }
+  }
+}
+"""
+
+
+def test_a_view_of_an_array_is_its_address():
+    names = ("flat", "Y")
+    parameters = tuple(Parameter(name=n, declaration=f"float *{n}", format="P") for n in names)
+    kernel = EmittedKernel(name="f", parameters=parameters, threads=128, shared_bytes=0)
+    source = Source(text="", kernels=(kernel,), names={n: n for n in ("X", "Y", "flat")})
+    namespace = {}
+    exec(host_source(parse_function(VIEWED), source), namespace)
+    device = Device()
+    namespace["bind"](device)("x", "y")
+    assert device.said == [("f", "PP", 128, 0, 1, ("x", "y"))]

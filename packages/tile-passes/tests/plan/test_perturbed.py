@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from tile_ir.interp import run
-from tile_ir.ops import Issue, Settle
+from tile_ir.ops import Alloc, Issue, Settle
 from tile_ir.rewrite import walk
 from tile_ir.testing.specs import toy_spec
 from tile_ir.text import parse_function, print_function
@@ -121,6 +121,31 @@ def test_a_result_with_bias_leaves_during_the_next_tile(threads: int, rows: int,
         "B": rng.integers(-2, 3, (k, 200)).astype(np.float16),
         "bias": rng.integers(-2, 3, 200).astype(np.float32),
         "C": np.zeros((200, 200), np.float16),
+    }
+    equal(fn, state.function, args)
+
+
+def test_what_the_peeled_iterations_declare_has_names_of_its_own() -> None:
+    in_halves = """        parallel (i, j) in (32, 64) {
+          alloc half: var f32[]
+          store half[] = f32(B_s[i, j]) * 0.5
+          let whole: f32 = half[] * 2.0
+          store B_t[i, j] = f16(whole)
+        }
+        gemm A_s[:, :], B_t[:, :]"""
+    text = WITH_BIAS.replace("@T", "128").replace("@R", "64")
+    text = text.replace("        gemm A_s[:, :], B_s[:, :]", in_halves)
+    text = text.replace("alloc b_l", "alloc B_t: shared f16[32, 64]\n      alloc b_l")
+    fn, state = made_of(text)
+    assert state.plan.value("act.copy:C.interleave", ()) == ("k", "C_stage_ring")
+    halves = [s.buffer.name for s in walk(state.function.body) if isinstance(s, Alloc)]
+    assert len([name for name in halves if name.startswith("half")]) > 1
+    rng = np.random.default_rng(0)
+    args = {
+        "A": rng.integers(-2, 3, (70, 40)).astype(np.float16),
+        "B": rng.integers(-2, 3, (40, 70)).astype(np.float16),
+        "bias": rng.integers(-2, 3, 70).astype(np.float32),
+        "C": np.zeros((70, 70), np.float16),
     }
     equal(fn, state.function, args)
 

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from tile_ir.diag import TileError
+from tile_ir.text import parse_function
 
 
 def refused(programs: Any, name: str, pins: dict[str, object], arch: str = "async") -> TileError:
@@ -65,3 +66,35 @@ def test_stages_that_do_not_fit(programs: Any) -> None:
         programs.planned(programs.tile("gemm", n=512, stages=8), "sync")
     assert caught.value.code == "E0703"
     assert caught.value.help == "num_stages = 4 fits"
+
+
+OVERWRITES = """
+func @steps(A: global f32[n, 64], B: global f32[64]) dims (n) {
+  kernel @steps threads = (128) {
+    tiles (b) in (1) {
+      alloc x: shared f32[64]
+      alloc y: shared f32[64]
+      alloc total: fragment f32[64]
+      fill total[:], 0.0
+      for k in (0, n, 1) pipelined order = (0, 1, 2), stage = (0, 0, 1) {
+        copy A[k, 0 : +64] -> x[:]
+        copy x[:] -> y[:]
+        parallel (i) in (64) {
+          store total[i] = total[i] * 0.5 + y[i]
+        }
+      }
+      copy total[:] -> B[:]
+    }
+  }
+}
+"""
+
+
+def test_a_loops_own_schedule_that_breaks_a_dependence_is_not_taken(programs: Any) -> None:
+    """There is one y here, which the next trip would overwrite before it is read."""
+    made = programs.planned(parse_function(OVERWRITES), "sync")
+    found = made.plan.find("steps.k.stage")
+    assert (found.value, found.by) == ((), "model")
+    assert "copy:y of the next iteration must come after parallel:total" in found.reason
+    kept = parse_function(OVERWRITES.replace("stage = (0, 0, 1)", "stage = (0, 0, 0)"))
+    assert programs.planned(kept, "sync").plan.find("steps.k.stage").by == "user"

@@ -78,3 +78,37 @@ def test_kernels_of_one_function_do_not_share_the_memory_of_a_block(arch: str) -
         assert plan.value(f"{name}.{name}_k.depth", 0) == 2
         assert 2 * 64 * 512 * 2 <= plan.value(f"{name}.shared_bytes", 0) <= room
     assert room < 4 * 64 * 512 * 2
+
+
+LATENT = """func @latent(Q: global f16[64, 256], KV: global f16[4096, 256],
+  O: global f32[64, 256]) {
+  kernel @latent threads = (128) {
+    tiles (bx) in (1) {
+      alloc Q_s: shared f16[64, 256]
+      alloc KV_s: shared f16[@R, 256]
+      alloc score: fragment f32[64, @R]
+      alloc W_s: shared f16[64, @R]
+      alloc out: fragment f32[64, 256]
+      copy Q[:, :] -> Q_s[:, :]
+      fill out[:, :], 0.0
+      for k in (0, 4096 / @R, 1) pipelined num_stages = 2 {
+        copy KV[k * @R : +@R, :] -> KV_s[:, :]
+        gemm Q_s[:, :], KV_s[:, :] -> score[:, :] transpose_b, init = true
+        parallel (i, j) in (64, @R) { store score[i, j] = exp2(exp2(score[i, j])) }
+        copy score[:, :] -> W_s[:, :]
+        gemm W_s[:, :], KV_s[:, :] -> out[:, :]
+      }
+      copy out[:, :] -> O[:, :]
+    }
+  }
+}
+"""
+"""Two products read one tile, which a third slot lets the second do an iteration later."""
+
+
+@pytest.mark.parametrize(("rows", "slots"), [(64, 3), (128, 2)])
+def test_a_schedule_whose_slots_do_not_fit_gives_way(rows: int, slots: int) -> None:
+    cx = PassContext(target=toy_spec("async"))
+    fn = parse_function(LATENT.replace("4096 / @R", str(4096 // rows)).replace("@R", str(rows)))
+    plan = run_pipeline(device_pipeline(), State(function=fn), cx).state.plan
+    assert plan.value("latent.channel[KV_s_ring]", ("", 0))[1] == slots

@@ -7,9 +7,7 @@ may change it between two compilations.
 
 from __future__ import annotations
 
-import os
-
-from tile_ir.diag import TileError
+from tile_ir.environment import choice, flag, keep_source, text
 
 __all__ = ["compiler", "keep_source", "line_info", "requested_arch", "toolkit_folder"]
 
@@ -21,31 +19,19 @@ def compiler() -> str | None:
 
     Raises TileError E3001 for any other text.
     """
-    text = os.environ.get("TILE_ROCM_COMPILER") or None
-    if text is None or text in COMPILERS:
-        return text
-    raise TileError(
-        "E3001",
-        f"TILE_ROCM_COMPILER is {text!r}",
-        help=f"Set it to one of {', '.join(COMPILERS)}, or unset it.",
-    )
+    return choice("TILE_ROCM_COMPILER", COMPILERS, "E3001")
 
 
 def toolkit_folder() -> str:
     """The folder of the ROCm toolkit (``ROCM_PATH``)."""
-    return os.environ.get("ROCM_PATH") or "/opt/rocm"
+    return text("ROCM_PATH") or "/opt/rocm"
 
 
 def requested_arch() -> str | None:
     """Name of the description to compile for (``TILE_ROCM_ARCH``), or None for the device's."""
-    return os.environ.get("TILE_ROCM_ARCH") or None
-
-
-def keep_source() -> bool:
-    """Whether the source is left beside each compiled kernel (``TILE_KEEP_SOURCE=1``)."""
-    return os.environ.get("TILE_KEEP_SOURCE", "0") not in ("", "0")
+    return text("TILE_ROCM_ARCH")
 
 
 def line_info() -> bool:
     """Whether kernels carry source lines for profilers (``TILE_ROCM_LINE_INFO=1``)."""
-    return os.environ.get("TILE_ROCM_LINE_INFO", "0") not in ("", "0")
+    return flag("TILE_ROCM_LINE_INFO")

@@ -1,4 +1,5 @@
-"""Points of a loop's body that the compiler's scheduler may not move work across.
+"""Points of a loop's body that the compiler's scheduler may not move work across, and loops that it
+must leave loops.
 
 A tile that comes through registers is loaded an iteration ahead. Its loads have to be started
 before the products of the trip, and waited for after these were started, or nothing hides how long
@@ -7,19 +8,28 @@ they take; nothing in the program forbids the scheduler to move them together.
 
 from __future__ import annotations
 
+from math import prod
 from typing import TYPE_CHECKING
 
-from tile_ir.expr import loads
+from tile_ir.expr import Const, loads
 from tile_ir.ops import Atom, For, Store
 from tile_ir.rewrite import walk
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
 
     from tile_ir.core import Buffer
     from tile_ir.opdef import Body, Stmt
+    from tile_ir.target import TargetSpec
 
-__all__ = ["LOADS_STARTED", "PRODUCTS_STARTED", "brings_operands", "in_order"]
+__all__ = [
+    "LOADS_STARTED",
+    "PRODUCTS_STARTED",
+    "brings_operands",
+    "fills_registers",
+    "in_order",
+    "stays_a_loop",
+]
 
 LOADS_STARTED = "tile_loads_started"
 PRODUCTS_STARTED = "tile_products_started"
@@ -54,6 +64,44 @@ def brings_operands(loop: For, buffers: Mapping[str, Buffer]) -> bool:
         return False
     stores = (s for part in loop.body for s in walk((part,)) if isinstance(s, Store))
     return any(_scopes(s, buffers) == ("shared", "local") for s in stores)
+
+
+_REGISTER_BITS = 32
+
+
+def fills_registers(buffers: Iterable[Buffer], spec: TargetSpec) -> bool:
+    """Whether the arrays of a thread leave no registers for the operands of a second step."""
+    if spec.registers is None:
+        return False
+    bits = sum(
+        prod(int(n.value) for n in b.shape if isinstance(n, Const)) * b.dtype.storage_bits
+        for b in buffers
+        if b.scope == "local"
+    )
+    return bits > _REGISTER_BITS * (spec.registers.per_thread - spec.registers.reserve)
+
+
+_FEW_TRIPS = 8
+"""A loop of more is not unrolled completely."""
+_FEW_SUMS = 64
+"""Registers of accumulators; a loop over products with more of them needs its last trip peeled to
+fit, which is not done to loops that stay loops."""
+
+
+def stays_a_loop(loop: For, buffers: Mapping[str, Buffer]) -> bool:
+    """Whether a loop over products must not be unrolled completely.
+
+    The products of its last trip would sink to where their sums are used; their operands then fill
+    the registers.
+    """
+    bounds = (loop.start, loop.stop, loop.step)
+    if loop.kind == "unroll" or not all(isinstance(e, Const) for e in bounds):
+        return False
+    trips = len(range(*(int(e.value) for e in bounds if isinstance(e, Const))))
+    sums = {s.c.buffer for s in walk(loop.body) if isinstance(s, Atom)}
+    shapes = (buffers[name].shape for name in sums)
+    count = sum(prod(int(n.value) for n in shape if isinstance(n, Const)) for shape in shapes)
+    return bool(sums) and trips <= _FEW_TRIPS and count <= _FEW_SUMS
 
 
 def _kind(s: Stmt, buffers: Mapping[str, Buffer]) -> str:

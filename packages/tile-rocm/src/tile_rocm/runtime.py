@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from tile_ir.diag import TileError
 from tile_rocm import device as devices
 from tile_rocm.container import ARCHIVE
-from tile_rocm.launch import Layout, prepare_launch
+from tile_rocm.launch import prepare_launch
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -117,7 +117,7 @@ class Host:
     ) -> Callable[..., None]:
         """A prepared launch; shared memory is part of the machine code."""
         function = devices.binding().get_function(self._module, name)
-        return prepare_launch(function, Layout(formats), threads, self._device)
+        return prepare_launch(function, formats, threads, self._device)
 
     def allocate(self, size: int) -> tuple[object, int]:
         """A workspace: its owner and its address."""

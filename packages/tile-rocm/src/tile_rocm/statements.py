@@ -18,7 +18,6 @@ from tile_ir.ops import (
     SettleCount,
     Sync,
 )
-from tile_ir.rewrite import walk
 from tile_passes.emit.device_dialect import is_narrow
 from tile_passes.emit.device_statements import (
     RULES,
@@ -29,7 +28,7 @@ from tile_passes.emit.device_statements import (
     print_nothing,
     refuse_print,
 )
-from tile_rocm.ordering import brings_operands, in_order
+from tile_rocm.ordering import brings_operands, fills_registers, in_order, stays_a_loop
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -42,34 +41,30 @@ if TYPE_CHECKING:
 
 __all__ = ["rules_for"]
 
-ATOMIC_CALLS = {
-    "add": "tile_atomic_add",
-    "max": "tile_atomic_max",
-    "min": "tile_atomic_min",
-    "and": "tile_atomic_and",
-    "or": "tile_atomic_or",
-    "xor": "tile_atomic_xor",
-    "exchange": "tile_atomic_exchange",
-}
-
 
 def _for(p: StmtPrinter, s: Stmt) -> None:
     _loop(p, s, lambda body: _body(p, body))
 
 
-def _for_with_steps_in_pairs(p: StmtPrinter, s: Stmt) -> None:
-    """A loop; if over a product's steps, with a point before every second one that its operands are
-    not read ahead of."""
-    assert isinstance(s, For)
-    if not brings_operands(s, p.exprs.buffers):
-        _for(p, s)
-        return
+def _for_with_steps_in_pairs(spec: TargetSpec) -> Rule:
+    def rule(p: StmtPrinter, s: Stmt) -> None:
+        """A loop; if over a product's steps, with a point before every second one that its operands
+        are not read ahead of, and before each one where registers are short."""
+        assert isinstance(s, For)
+        if not brings_operands(s, p.exprs.buffers):
+            _for(p, s)
+            return
+        point = "tile_steps_apart();"
+        if not fills_registers(p.exprs.buffers.values(), spec):
+            point = f"if (!({p.exprs.name(s.var.name)} & 1)) {{ {point} }}"
 
-    def body(inner: Body) -> None:
-        p.out.line(f"if (!({p.exprs.name(s.var.name)} & 1)) {{ tile_steps_apart(); }}")
-        p.body(inner)
+        def body(inner: Body) -> None:
+            p.out.line(point)
+            p.body(inner)
 
-    _loop(p, s, body)
+        _loop(p, s, body)
+
+    return rule
 
 
 def _loop(p: StmtPrinter, s: Stmt, body: Callable[[Body], None]) -> None:
@@ -79,8 +74,7 @@ def _loop(p: StmtPrinter, s: Stmt, body: Callable[[Body], None]) -> None:
         hints.append(f"#pragma unroll {s.unroll}")
     elif s.kind in ("unroll", "vectorized"):
         hints.append("#pragma unroll")
-    elif any(isinstance(t, Sync) for t in walk(s.body)):
-        # Unrolled, the last products sink to their uses and their operands fill the registers.
+    elif stays_a_loop(s, p.exprs.buffers):
         hints.append("#pragma nounroll")
     print_counted_loop(p, s, hints, body)
 
@@ -120,7 +114,7 @@ def _atomic_call(p: StmtPrinter, s: Atomic, native: bool) -> str:
     place = f"&{p.exprs.name(s.buffer)}[{p.exprs.offset(buffer, s.indices)}]"
     if native and not is_narrow(buffer.dtype):
         carrier = p.exprs.dialect.carrier(buffer.dtype)
-        return f"{ATOMIC_CALLS[s.kind]}<{carrier}>({place}, {value})"
+        return f"tile_atomic_{s.kind}<{carrier}>({place}, {value})"
     return atomic_loop(p, s, place, value)
 
 
@@ -150,5 +144,5 @@ def rules_for(spec: TargetSpec, atoms: AtomPrinter) -> dict[type[Stmt], Rule]:
     """What replaces or extends the rules of every C-family language on an architecture."""
     own: dict[type[Stmt], Rule] = {Atom: atoms.print, Atomic: _atomic(spec)}
     if spec.hints.get("matrix_steps") == "in_pairs":
-        own[For] = _for_with_steps_in_pairs
+        own[For] = _for_with_steps_in_pairs(spec)
     return {**_RULES, **own}

@@ -3,31 +3,15 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-from tile_ir.diag import TileError
-
-if TYPE_CHECKING:
-    from tile_ir.target import TargetSpec
+from tile_ir.descriptions import Descriptions
 
 __all__ = ["folder", "load", "names"]
+
+_DESCRIPTIONS = Descriptions(folder=Path(__file__).parent, device="CPU")
+names, load = _DESCRIPTIONS.names, _DESCRIPTIONS.load
 
 
 def folder() -> Path:
     """The folder that holds the descriptions."""
-    return Path(__file__).parent
-
-
-def names() -> tuple[str, ...]:
-    """Architectures that have a description, sorted."""
-    return tuple(sorted(path.stem for path in folder().glob("*.yaml")))
-
-
-def load(arch: str) -> TargetSpec:
-    """The description of `arch`; TileError E0916 where there is none of that name."""
-    from tile_ir.target import load_spec  # the YAML reader is needed only from here on
-
-    if arch not in names():
-        known = ", ".join(names())
-        raise TileError("E0916", f"no CPU is called {arch!r}", help=f"described are {known}")
-    return load_spec(folder() / f"{arch}.yaml")
+    return _DESCRIPTIONS.folder

@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tile_cuda.emulate.memory import OPERATIONS, TYPES
-from tile_cuda.emulate.ptx import Instruction
+from tile_cuda.emulate.ptx import Instruction, split_operands
 from tile_cuda.emulate.values import Context, Value, any_of, carrier
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-__all__ = ["CONTROL", "label"]
+__all__ = ["CONTROL", "function_name", "label"]
 
 
 def label(name: str) -> str:
@@ -148,8 +148,30 @@ def _is_space(c: Context) -> None:
     c.write(c.instruction.operands[0], text, any_of("pred", Value(value.text, value.mask)))
 
 
+def _call(c: Context) -> None:
+    """A function of the module, or the one that prints."""
+    name = next(o for o in c.instruction.operands if o[0] != "(")
+    places = [
+        c.read(p, "b64").text
+        for o in c.instruction.operands
+        if o[0] == "("
+        for p in split_operands(o[1:-1])
+    ]
+    if name == "vprintf":
+        done, text, values = places
+        c.line(f"cuda_print(t, {c.at}, *(u64 *){text}, *(u64 *){values}); *(u32 *){done} = 0;")
+        return
+    c.line(f"{function_name(name)}({', '.join(['t', *(f'(char *){p}' for p in places)])});")
+
+
+def function_name(name: str) -> str:
+    """The C function of a PTX function."""
+    return "func_" + name.replace("$", "")
+
+
 CONTROL: dict[str, Callable[[Context], None]] = {
     "bra": _branch,
+    "call": _call,
     "ret": _end,
     "exit": _end,
     "trap": _trap,

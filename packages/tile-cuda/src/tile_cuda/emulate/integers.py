@@ -22,7 +22,43 @@ INTEGER = {
 }
 
 
+CARRIED = {
+    "add": "({w}){a} + {b}",
+    "sub": "({w}){a} - {b}",
+    "mad": "({w})({u})({product}) + {b}",
+}
+
+
+def _carries(c: Context) -> bool:
+    return c.instruction.parts[0] in ("addc", "subc", "madc") or "cc" in c.instruction.parts
+
+
+def _carried(c: Context) -> None:
+    """add, sub and mad that leave a carry (.cc) or take the one that is there (c at the end)."""
+    parts, kind = c.instruction.parts, kind_of(c)
+    family, size = parts[0][:3], bits_of(kind)
+    values = sources(c, kind)
+    unit = carrier(kind)
+    wide, signed_wide = ("u64", "i64") if size == 32 else ("unsigned __int128", "__int128")
+    a, b = values[0].text, values[-1].text
+    full = signed_wide if kind[0] == "s" else wide
+    product = f"({full}){number(values[0], kind)} * ({full}){number(values[1], kind)}"
+    if "hi" in parts:
+        product = f"({product}) >> {size}"
+    text = CARRIED[family].format(w=wide, u=unit, a=a, b=b, product=product)
+    if parts[0].endswith("c"):
+        text += f" {'-' if family == 'sub' else '+'} cc"
+    c.line(f"{{ {wide} w_ = {text};")
+    set_result(c, kind, f"({unit})w_", *values)
+    if "cc" in parts:
+        c.line(f"cc = (u32)(w_ >> {size}) & 1;")
+    c.line("}")
+
+
 def _integer(c: Context) -> None:
+    if _carries(c):
+        _carried(c)
+        return
     kind = kind_of(c)
     a, b = sources(c, kind)
     text = INTEGER[c.instruction.parts[0]].format(a=number(a, kind), b=number(b, kind))
@@ -36,6 +72,9 @@ def _integer(c: Context) -> None:
 
 def _product(c: Context) -> None:
     """mul and mad with .lo, .hi and .wide."""
+    if _carries(c):
+        _carried(c)
+        return
     parts, kind = c.instruction.parts, kind_of(c)
     operands = c.instruction.operands
     a, b = c.read(operands[1], kind), c.read(operands[2], kind)
@@ -178,18 +217,25 @@ def _table(c: Context) -> None:
 
 
 def _dot(c: Context) -> None:
+    """Four products of bytes; or two of halves with the low or the high bytes of the other word."""
     parts = c.instruction.parts
     a, b, d = sources(c, "b32")
-    types = ["i8" if p == "s32" else "u8" for p in parts[-2:]]
-    terms = [
-        f"({types[0]})({a.text} >> {s}) * ({types[1]})({b.text} >> {s})" for s in (0, 8, 16, 24)
-    ]
+    signs = ["i" if p == "s32" else "u" for p in parts[-2:]]
+    if parts[0] == "dp4a":
+        width, places = 8, [(s, s) for s in (0, 8, 16, 24)]
+    else:
+        first = 16 if "hi" in parts else 0
+        width, places = 16, [(0, first), (16, first + 8)]
+    terms = (
+        f"({signs[0]}{width})({a.text} >> {i}) * ({signs[1]}8)({b.text} >> {j})" for i, j in places
+    )
     set_result(c, "b32", f"{d.text} + (u32)({' + '.join(terms)})", a, b, d)
 
 
 INTEGERS: dict[str, Callable[[Context], None]] = {
     **dict.fromkeys(INTEGER, _integer),
     **dict.fromkeys(("mul", "mad", "mul24", "mad24"), _product),
+    **dict.fromkeys(("addc", "subc", "madc"), _carried),
     **dict.fromkeys(("div", "rem"), _quotient),
     **dict.fromkeys(("neg", "abs"), _negate),
     **dict.fromkeys(("and", "or", "xor"), _logic),
@@ -201,6 +247,6 @@ INTEGERS: dict[str, Callable[[Context], None]] = {
     "prmt": _permute,
     **dict.fromkeys(("popc", "clz", "brev", "bfind"), _count),
     "lop3": _table,
-    "dp4a": _dot,
+    **dict.fromkeys(("dp2a", "dp4a"), _dot),
 }
 """First part of the opcode -> how it is written in C, for integers and bits."""

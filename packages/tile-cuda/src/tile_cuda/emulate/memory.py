@@ -23,6 +23,9 @@ SPACES = {
 STRONG = {"volatile", "acquire", "release", "relaxed", "mmio"}
 """Other threads may access the same memory at the same time; a load with one of these may stand in
 a loop that waits for another thread."""
+_WORD = 4
+"""Bytes of the words in which loops exchange numbers of 8 and 16 bits: a volatile load, then
+compare and swap. The text does not show which part of the word is meant."""
 PUBLISHING = {"release", "acq_rel"}
 """What the thread has seen before is seen by those who see what it writes here."""
 OPERATIONS = {
@@ -72,7 +75,14 @@ def _load(c: Context) -> None:
     if any(p.startswith("param") for p in parts):
         c.line(f"__builtin_memcpy(q_, (char *){address}, sizeof q_);")
     else:
+        if c.kernel.constants:
+            c.line(
+                f"if (IS_CONSTANT({address})) __builtin_memcpy(q_, (char *){address}, sizeof q_);"
+            )
+            c.line("else")
         strong = " | EMU_STRONG" if STRONG.intersection(parts) else ""
+        if "volatile" in parts and SIZES[kind] == _WORD and count == 1:
+            strong += " | EMU_PART"
         c.line(f"emu_load(t, {c.at}, {space_of(parts)}{strong}, {address}, sizeof q_, q_, k_);")
     for i, name in enumerate(c.names(to)):
         if name != "_":
@@ -95,6 +105,13 @@ def _store(c: Context) -> None:
     values = c.several(c.instruction.operands[1], kind)
     unit = carrier(kind)
     texts = ", ".join(f"({unit})({v.text})" for v in values)
+    if "param" in parts:
+        for value in values:
+            c.need(value, "EMU_OPERAND")
+        c.line(
+            f"{{ {unit} q_[] = {{{texts}}}; __builtin_memcpy((char *){address}, q_, sizeof q_); }}"
+        )
+        return
     masks = ", ".join(f"({unit})({v.mask})" for v in values)
     c.line(f"{{ {unit} q_[] = {{{texts}}}, k_[] = {{{masks}}};")
     strong = " | EMU_STRONG" if STRONG.intersection(parts) else ""
@@ -116,7 +133,8 @@ def _atomic(c: Context) -> None:
     kind = parts[-1]
     op = next(OPERATIONS[p] for p in parts if p in OPERATIONS)
     blind = "" if parts[0] == "atom" else " | EMU_BLIND"
-    space = f"{space_of(parts)}{blind}{_publishing(parts)}"
+    part = " | EMU_PART" if op == "EMU_COMPARE" and SIZES[kind] == _WORD else ""
+    space = f"{space_of(parts)}{blind}{part}{_publishing(parts)}"
     to = "_" if blind else operands.pop(0)
     address = c.address(operands[0])
     values = c.several(operands[1], kind)

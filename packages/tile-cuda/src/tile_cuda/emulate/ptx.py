@@ -1,7 +1,7 @@
 """Read PTX text: kernels with their parameters, variables, registers and instructions.
 
-Only what NVRTC and inline assembly write is understood, which is one entry after another without
-functions. Every instruction keeps the line of its text, by which reports name it.
+Only what NVRTC and inline assembly write is understood: entries, functions that are called by name,
+constants. Every instruction keeps the line of its text, by which reports name it.
 """
 
 from __future__ import annotations
@@ -49,6 +49,10 @@ _PARAM = re.compile(
     r"\.param\s+(?:\.align\s+(\d+)\s+)?\.(\w+)(?:\s+\.ptr(?:\s+\.align\s+\d+|\s+\.\w+)*)?"
     r"\s+([\w$]+)(?:\[(\d+)\])?"
 )
+_FUNCTION = re.compile(r"\.func\s+(?:\(([^)]*)\)\s*)?([\w$]+)\s*\(([^)]*)\)[\s.\w]*\{")
+_CONSTANT = re.compile(
+    r"\.(?:global|const)\s+(?:\.align\s+(\d+)\s+)?\.(\w+)\s+([\w$]+)\[(\d*)\]\s*=\s*\{([^}]*)\}"
+)
 _CLUSTER = re.compile(r"\.reqnctapercluster\s+(\d+)")
 _NOTES = (".loc ", ".loc\t", ".pragma")
 """What starts a line that holds no statement."""
@@ -81,7 +85,9 @@ class Instruction:
 
 @dataclass(slots=True)
 class Kernel:
-    """One entry. `parameters` name -> (offset, bytes); `registers` name -> class."""
+    """One entry, or a function that entries call. `parameters` name -> (offset, bytes);
+    `registers` name -> class; `pointers` name -> C text of where a parameter of a function or of a
+    call lies; `constants` name -> place among the module's constants."""
 
     name: str
     parameters: dict[str, tuple[int, int]] = field(default_factory=dict)
@@ -92,14 +98,20 @@ class Kernel:
     local: dict[str, int] = field(default_factory=dict)
     local_bytes: int = 0
     registers: dict[str, str] = field(default_factory=dict)
+    pointers: dict[str, str] = field(default_factory=dict)
+    frame_bytes: int = 0
+    constants: dict[str, int] = field(default_factory=dict)
     body: list[Label | Instruction] = field(default_factory=list)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Module:
-    """The kernels of a text, and the source line of every line that has one."""
+    """The kernels of a text, the functions that they call, the bytes of constants, and the source
+    line of every line that has one."""
 
     kernels: tuple[Kernel, ...]
+    functions: tuple[Kernel, ...]
+    constants: bytes
     source_lines: dict[int, int]
 
 
@@ -120,12 +132,55 @@ def parse(text: str) -> Module:
     text = re.sub(r"//[^\n]*", "", text)
     text = re.sub(r"/\*.*?\*/", lambda m: "\n" * m.group().count("\n"), text, flags=re.DOTALL)
     common, size = _module_variables(text)
+    places, constants = _constants(text)
     kernels = []
     for found in _ENTRY.finditer(text):
-        kernel = Kernel(name=found.group(1), shared=dict(common), shared_bytes=size)
+        kernel = Kernel(
+            name=found.group(1), shared=dict(common), shared_bytes=size, constants=places
+        )
         _read_kernel(kernel, text, found.end())
         kernels.append(kernel)
-    return Module(kernels=tuple(kernels), source_lines=_source_lines(text))
+    functions = _functions(text, places, kernels)
+    return Module(
+        kernels=tuple(kernels),
+        functions=functions,
+        constants=constants,
+        source_lines=_source_lines(text),
+    )
+
+
+def _constants(text: str) -> tuple[dict[str, int], bytes]:
+    """Arrays with values, which lie one behind the other; what no value is given for is zero."""
+    places: dict[str, int] = {}
+    made = bytearray()
+    for align, kind, name, count, values in _CONSTANT.findall(text):
+        numbers = [int(v, 0) for v in values.split(",")]
+        unit = SIZES[kind]
+        made.extend(bytes(_aligned(len(made), int(align or unit)) - len(made)))
+        places[name] = len(made)
+        made.extend(b"".join((n & ((1 << 8 * unit) - 1)).to_bytes(unit, "little") for n in numbers))
+        made.extend(bytes(unit * (int(count or len(numbers)) - len(numbers))))
+    return places, bytes(made)
+
+
+def _functions(text: str, constants: dict[str, int], kernels: list[Kernel]) -> tuple[Kernel, ...]:
+    """The functions of a module. What they keep in memory lies behind what kernels have there; none
+    calls itself."""
+    functions = []
+    local = max((k.local_bytes for k in kernels), default=0)
+    for found in _FUNCTION.finditer(text):
+        function = Kernel(name=found.group(2), constants=constants, local_bytes=_aligned(local, 16))
+        for group, letter in ((1, "r"), (3, "a")):
+            for i, (_, _, name, _) in enumerate(_PARAM.findall(found.group(group) or "")):
+                function.pointers[name] = f"{letter}{i}"
+        line = text.count("\n", 0, found.end()) + 1
+        _Body(function).read(text, found.end(), line)
+        local = function.local_bytes
+        functions.append(function)
+    if functions:
+        for kernel in kernels:
+            kernel.local_bytes = local
+    return tuple(functions)
 
 
 def _source_lines(text: str) -> dict[int, int]:
@@ -225,6 +280,8 @@ class _Body:
     def _directive(self, statement: str) -> None:
         if statement.startswith(".reg"):
             self._registers(*statement.split(None, 2)[1:])
+        elif found := _PARAM.match(statement):
+            self._parameter(*found.groups())
         elif found := _LOCAL.match(statement):
             align, kind, name, count = found.groups()
             size = _aligned(self.kernel.local_bytes, int(align or SIZES[kind]))
@@ -235,6 +292,14 @@ class _Body:
             size = _aligned(self.kernel.shared_bytes, int(align or SIZES[kind]))
             self.kernel.shared[name] = size
             self.kernel.shared_bytes = size + SIZES[kind] * int(count or 1)
+
+    def _parameter(self, align: str | None, kind: str, name: str, count: str | None) -> None:
+        """Room for a parameter or a result of a call, in the block of that call."""
+        own = f"{name}__{self.count}"
+        self.scopes[-1][name] = own
+        place = _aligned(self.kernel.frame_bytes, int(align or SIZES[kind]))
+        self.kernel.pointers[own] = f"(frm + {place})"
+        self.kernel.frame_bytes = place + SIZES[kind] * int(count or 1)
 
     def _registers(self, kind: str, names: str) -> None:
         for name in split_operands(names):

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 __all__ = ["compile_ptx", "emulation", "source_of"]
 
-LAYER = ("mma.c", "wgmma.c")
+LAYER = ("mma.c", "wgmma.c", "print.c")
 
 
 def emulation(spec: TargetSpec) -> Emulation:
@@ -109,7 +109,7 @@ def _places(
     """What each line of the PTX is, by the line of the source and the comment above that."""
     lines = source.split("\n")
     found = {}
-    for kernel in module.kernels:
+    for kernel in (*module.kernels, *module.functions):
         for step in kernel.body:
             if isinstance(step, Instruction):
                 at = module.source_lines.get(step.line, 0)

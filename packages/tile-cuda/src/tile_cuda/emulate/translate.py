@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from importlib.resources import files
 
-from tile_cuda.emulate.control import CONTROL, label
+from tile_cuda.emulate.control import CONTROL, function_name, label
 from tile_cuda.emulate.convert import CHOICES
 from tile_cuda.emulate.copies import COPIES
 from tile_cuda.emulate.floats import FLOATS
@@ -33,15 +33,43 @@ def translate(module: Module) -> str:
     Raises TileError E2301 for an instruction that is not known, E2302 for text that is no PTX.
     """
     support = files("tile_cuda.emulate.runtime").joinpath("support.h").read_text(encoding="utf-8")
-    return "\n".join([support, *(_kernel(kernel) for kernel in module.kernels)])
+    heads = {f.name: _head(f) for f in module.functions}
+    return "\n".join(
+        [
+            support,
+            *_constants(module.constants),
+            *(f"{head};" for head in heads.values()),
+            *(f"{heads[f.name]} {{\n{_body(f, counted=False)}" for f in module.functions),
+            *(_kernel(kernel) for kernel in module.kernels),
+        ]
+    )
+
+
+def _constants(values: bytes) -> tuple[str, ...]:
+    if not values:
+        return ()
+    numbers = ", ".join(map(str, values))
+    return (
+        f"static const u8 constants[] __attribute__((aligned(64))) = {{{numbers}}};",
+        "#define IS_CONSTANT(address) ((u64)(address) - (u64)constants < sizeof constants)",
+    )
+
+
+def _head(function: Kernel) -> str:
+    places = ", ".join(f"char *{p}" for p in function.pointers.values() if p[0] in "ra")
+    return f"static void {function_name(function.name)}(struct emu_thread *t, {places})"
 
 
 def _kernel(kernel: Kernel) -> str:
+    head = f"void {entry_name(kernel.name)}(struct emu_thread *t, char *prm) {{\n(void)prm;"
+    return f'__attribute__((visibility("default")))\n{head}\n{_body(kernel)}'
+
+
+def _body(kernel: Kernel, *, counted: bool = True) -> str:
     used = _used_registers(kernel)
-    lines = [
-        '__attribute__((visibility("default")))',
-        f"void {entry_name(kernel.name)}(struct emu_thread *t, char *prm) {{",
-    ]
+    lines = ["u32 cc = 0; (void)cc;"]
+    if kernel.frame_bytes:
+        lines.append(f"char frm[{kernel.frame_bytes}] __attribute__((aligned(16)));")
     for name, kind in kernel.registers.items():
         if name in used:
             own = Context(kernel, _NOTHING)
@@ -49,13 +77,14 @@ def _kernel(kernel: Kernel) -> str:
             all_ones = "1" if kind == "pred" else f"({unit})-1"
             lines.append(f"{unit} {own.register(name)} = 0, {own.mask(name)} = {all_ones};")
     begins = {start: f"t->visits[{i}]++;" for i, (start, _) in enumerate(pieces(kernel))}
+    begins = begins if counted else {}
     steps = (
-        f"{label(step.name)}:; {begins[i]}"
+        f"{label(step.name)}:; {begins.get(i, '')}"
         if isinstance(step, Label)
         else "\n".join(filter(None, (begins.get(i), _step(kernel, step))))
         for i, step in enumerate(kernel.body)
     )
-    return "\n".join([*lines, "(void)prm;", *steps, "}", ""])
+    return "\n".join([*lines, *steps, "}", ""])
 
 
 def pieces(kernel: Kernel) -> list[tuple[int, dict[str, int]]]:

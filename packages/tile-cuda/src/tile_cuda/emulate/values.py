@@ -150,6 +150,10 @@ class Context:
             return f"{self.kernel.shared[name] + int(offset or 0)}u"
         if name in self.kernel.parameters:
             return f"((u64)(prm + {self.kernel.parameters[name][0]}){more})"
+        if name in self.kernel.pointers:
+            return f"((u64){self.kernel.pointers[name]}{more})"
+        if name in self.kernel.constants:
+            return f"((u64)(constants + {self.kernel.constants[name]}){more})"
         if name in self.kernel.local:
             return f"((u64)(t->local + {self.kernel.local[name]}){more})"
         raise TileError(

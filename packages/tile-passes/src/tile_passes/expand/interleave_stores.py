@@ -116,6 +116,7 @@ from tile_ir.ops import (
 from tile_ir.rewrite import declared, map_all_exprs, map_stmts, replace, substitute, with_body
 from tile_ir.types import i32
 from tile_passes.base import Pass
+from tile_passes.lower.renaming import renamed
 from tile_passes.naming import Names
 from tile_passes.plan.plan_tiles import IN_A_LOOP
 
@@ -213,7 +214,7 @@ class _Interleave:
             *(Store(buffer=p.name, indices=(), value=v) for v, p in places.items()),
             Store(buffer=there.name, indices=(), value=b.const(1)),
         )
-        body = (*parts.before, *_peeled(parts.loop, chunks, some), *parts.rest, *packed)
+        body = (*parts.before, *self._peeled(parts.loop, chunks, some), *parts.rest, *packed)
         return (
             Alloc(buffer=held),
             *(Alloc(buffer=p) for p in (there, *places.values())),
@@ -247,6 +248,19 @@ class _Interleave:
             out.append(stmt)
         return tuple(out)
 
+    def _peeled(self, loop: For, chunks: list[Body], some: Expr) -> Body:
+        """The first iterations one by one, a chunk after each, then the loop over the others."""
+        assert isinstance(loop.step, Const)
+        step = int(loop.step.value)
+        out: list[Stmt] = []
+        for number, chunk in enumerate(chunks):
+            value = b.add(loop.start, number * step)
+            body = map_all_exprs(loop.body, substitute({loop.var: value}))
+            once = renamed(body, self.names)
+            out.append(If(cond=_before(value, loop), then=once, span=loop.span))
+            out.append(If(cond=some, then=chunk, span=loop.span))
+        return (*out, replace(loop, start=b.add(loop.start, len(chunks) * step)))
+
 
 def _spread(chunks: list[Body]) -> list[Body]:
     """The chunks in few enough portions, each for one iteration."""
@@ -259,19 +273,6 @@ def _starts(issue: Issue) -> tuple[Expr, ...]:
     copy = issue.body[0]
     assert isinstance(copy, Copy)
     return tuple(r.start for r in copy.dst.ranges)
-
-
-def _peeled(loop: For, chunks: list[Body], some: Expr) -> Body:
-    """The first iterations one by one, a chunk after each, then the loop over the others."""
-    assert isinstance(loop.step, Const)
-    step = int(loop.step.value)
-    out: list[Stmt] = []
-    for number, chunk in enumerate(chunks):
-        value = b.add(loop.start, number * step)
-        body = map_all_exprs(loop.body, substitute({loop.var: value}))
-        out.append(If(cond=_before(value, loop), then=body, span=loop.span))
-        out.append(If(cond=some, then=chunk, span=loop.span))
-    return (*out, replace(loop, start=b.add(loop.start, len(chunks) * step)))
 
 
 def _before(value: Expr, loop: For) -> Expr:

@@ -1,4 +1,8 @@
-"""Files that readers see complete or not at all."""
+"""Files that readers see complete or not at all.
+
+Many processes share the cache folder: a reader must never see half a file, and two writers of one
+name must not mix. Every file is written under a name of its own and then renamed.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +13,7 @@ from pathlib import Path
 
 from tile_ir.diag import TileError
 
-__all__ = ["write_atomically"]
+__all__ = ["file_error", "write_atomically"]
 
 STORAGE_ERRORS = {
     errno.ENOSPC: "the disk is full",
@@ -20,10 +24,10 @@ STORAGE_ERRORS = {
 }
 
 
-def write_atomically(path: Path, data: bytes) -> None:
+def write_atomically(path: Path, data: bytes, code: str = "E3003") -> None:
     """Write `data` to `path` so that readers see the old file or the new one, never a part.
 
-    Raises TileError E3003 where the folder cannot be written or the disk is full.
+    Raises TileError `code` where the folder cannot be written or the disk is full.
     """
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -36,14 +40,14 @@ def write_atomically(path: Path, data: bytes) -> None:
             Path(name).unlink(missing_ok=True)
             raise
     except OSError as error:
-        raise _file_error(error, path) from error
+        raise file_error(error, path, code) from error
 
 
-def _file_error(error: OSError, path: Path) -> TileError:
-    """E3003 for an output that cannot be written: why, and where else to write."""
+def file_error(error: OSError, path: Path, code: str = "E3003") -> TileError:
+    """The error `code` for an output that cannot be written: why, and where else to write."""
     reason = STORAGE_ERRORS.get(error.errno or 0, str(error))
     return TileError(
-        "E3003",
+        code,
         f"cannot write {path}: {reason}",
         notes=(str(error),),
         help="Free space or choose another folder by TILE_CACHE_DIR.",

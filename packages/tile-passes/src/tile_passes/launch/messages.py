@@ -1,4 +1,4 @@
-"""Say what a device's compiler said, in terms of the user's kernel.
+"""Say what a target's compiler said, in terms of the user's kernel.
 
 The compiler names lines of generated source, which the user never wrote. The emitter leaves
 comments of the form `// kernel.py:12: ...` above the statements of that line; the nearest one above
@@ -12,10 +12,11 @@ from dataclasses import dataclass
 
 from tile_ir.diag import Span, TileError
 
-__all__ = ["Message", "Messages"]
+__all__ = ["FIRST_MESSAGES", "Message", "Messages", "nearest_marker", "note_of"]
 
-MARKER = re.compile(r"//\s*(?P<file>\S+\.py):(?P<line>\d+)")
+MARKER = re.compile(r"(?://|/\*)\s*(?P<file>\S+\.py):(?P<line>\d+)")
 FIRST_MESSAGES = 3
+"""How many of a compiler's errors are shown: later ones mostly follow from these."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,7 +46,9 @@ class Messages:
         """The errors in a compiler's log, in order, each placed on the user's line where one is
         known."""
         found = [
-            Message(text=m["text"], line=int(m["line"]), span=_nearest(source, int(m["line"])))
+            Message(
+                text=m["text"], line=int(m["line"]), span=nearest_marker(source, int(m["line"]))
+            )
             for m in self.placed.finditer(log)
         ]
         found += [
@@ -56,7 +59,7 @@ class Messages:
     def refusal(self, log: str, source: str, command: str) -> TileError:
         """E3002 for source that was refused (E3015 where the architecture lacks an instruction)."""
         messages = self.parse(log, source)[:FIRST_MESSAGES]
-        notes = [_note(message, source) for message in messages]
+        notes = [note_of(message, source) for message in messages]
         if not messages:
             notes = log.strip().splitlines()[-FIRST_MESSAGES:]
         first = messages[0].text if messages else "no message"
@@ -73,7 +76,8 @@ class Messages:
         )
 
 
-def _nearest(source: str, line: int) -> Span | None:
+def nearest_marker(source: str, line: int) -> Span | None:
+    """The user's line of the last comment at or above a line of the source (from 1)."""
     for text in reversed(source.splitlines()[:line]):
         marker = MARKER.search(text)
         if marker:
@@ -81,7 +85,8 @@ def _nearest(source: str, line: int) -> Span | None:
     return None
 
 
-def _note(message: Message, source: str) -> str:
+def note_of(message: Message, source: str) -> str:
+    """The note that shows an error of the compiler, with its line of the source."""
     where = f"{message.span}: " if message.span else ""
     if message.line is None:
         return where + message.text

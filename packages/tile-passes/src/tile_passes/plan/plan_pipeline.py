@@ -8,6 +8,7 @@ search.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from tile_ir.diag import TileError
@@ -15,11 +16,11 @@ from tile_ir.ops import Alloc, For, Gemm, Let
 from tile_passes.analysis.dependence import dependences, touches
 from tile_passes.base import Pass
 from tile_passes.plan.channels import Ring, plan_channels, rings
-from tile_passes.plan.cost import product_cycles, vector_cycles
+from tile_passes.plan.cost import product_cycles, shared_bytes, vector_cycles
 from tile_passes.plan.keys import buffers_for, kernels, loop_key, tiles_of
 from tile_passes.plan.model import Candidate, Decision
 from tile_passes.plan.pins import impossible, pinned
-from tile_passes.plan.plan_roles import GENERIC
+from tile_passes.plan.plan_roles import GENERIC, STAGED
 from tile_passes.plan.schedule import (
     Node,
     Problem,
@@ -34,9 +35,9 @@ from tile_passes.plan.staging import staged_load
 from tile_passes.plan.survey import free_scalars, survey, threads_of
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
-    from tile_ir.core import Function
+    from tile_ir.core import Buffer, Function
     from tile_ir.opdef import Stmt
     from tile_ir.ops import Kernel
     from tile_ir.target import TargetSpec
@@ -64,10 +65,12 @@ class LoopBody:
 def plan_pipeline(fn: Function, cx: PassContext, plan: Plan) -> Plan:
     """Decide `channel`, `depth`, `order`, `stage` and `pin` for every pipelined loop.
 
+    A loop's own `stage` and `order` are followed where they break no dependence; else the planner's
+    schedule stands, and the decision says why.
+
     Raises:
         TileError: E0702 for an impossible pin, E0703 when the slots asked for do not fit, E0704
-        when the order or
-            stage asked for breaks a dependence.
+            when a pinned order or stage breaks a dependence.
     """
     for kernel in kernels(fn):
         tiles = tiles_of(kernel)
@@ -81,11 +84,12 @@ def plan_pipeline(fn: Function, cx: PassContext, plan: Plan) -> Plan:
         least: dict[str, int] = {}
         for path, loop in found.loops:
             body = loop_body(found, path, loop, made, kernel.name, plan, cx, groups)
-            plan, best = _schedule(plan, cx, kernel.name, found, path, loop, body)
+            mine = [r for r in made if r.loop == path]
+            taken = partial(_taken, mine, loop, body, buffers)
+            plan, best = _schedule(plan, cx, kernel.name, found, path, loop, body, taken)
             base = f"{kernel.name}.{loop_key(found.names[path])}"
             plan = plan_settle_pins(plan, cx, base, loop.body, body, best, buffers)
             rates[path] = best.cycles
-            mine = [r for r in made if r.loop == path]
             least.update({r.name: least_slots(r, loop, body, best) for r in mine})
         threads = threads_of(kernel.threads)
         load = staged_load(found, tiles.body, buffers, cx.target, threads)
@@ -158,6 +162,19 @@ def least_slots(ring: Ring, loop: For, body: LoopBody, schedule: Schedule) -> in
     return 1 + lag + (1 if lag and late else 0)
 
 
+def _taken(
+    mine: list[Ring], loop: For, body: LoopBody, buffers: Mapping[str, Buffer], schedule: Schedule
+) -> int:
+    """Bytes of the kernel's shared buffers with the slots that a schedule of the loop needs."""
+    slots = {
+        name: max(loop.num_stages, least_slots(ring, loop, body, schedule))
+        for ring in mine
+        if ring.engine != STAGED
+        for name in ring.buffers
+    }
+    return shared_bytes(buffers, slots)
+
+
 def is_asynchronous(plan: Plan, cx: PassContext, kernel: str, name: str) -> bool:
     """Whether the planned atom of the product `name` belongs to an asynchronous engine."""
     atom = cx.target.matrix.get(str(plan.value(f"{kernel}.{name}.atom", GENERIC)))
@@ -203,18 +220,29 @@ def _schedule(
     path: Path,
     loop: For,
     body: LoopBody,
+    taken: Callable[[Schedule], int],
 ) -> tuple[Plan, Schedule]:
     base = f"{kernel}.{loop_key(found.names[path])}"
     wished = _wishes(cx, base, loop, body)
     options = candidates(body.problem)
-    best, by = options[0], "model"
+    room = cx.target.capacity("shared")
+    best, by = next((s for s in options if not room or taken(s) <= room), options[0]), "model"
+    reason = f"{best.cycles:.0f} cycles an iteration"
+    if best is not options[0]:
+        reason += f"; slots for {options[0].cycles:.0f} do not fit"
     if wished is not None:
-        best, by = _as_wished(body, wished, loop, base), "user"
+        asked = _as_wished(body, wished)
+        fault = _fault(body.problem, body.names, asked)
+        if not fault:
+            best, by, reason = asked, "user", "pinned"
+        elif wished.pinned:
+            raise _breaks(base, loop, fault)
+        else:  # who wrote the loop may count on copies of buffers that there are not here
+            reason += f"; not as the loop asks, because {fault}"
     costs = tuple(
         Candidate(stage_value(body, s), s.cycles, f"cycles an iteration, slack {s.slack:.0f}")
         for s in options
     )
-    reason = f"{best.cycles:.0f} cycles an iteration" if by == "model" else "pinned"
     plan = plan.decide(
         Decision(
             key=f"{base}.stage",
@@ -239,13 +267,15 @@ class _Wishes:
     order: tuple[int, ...] | None
     every: bool
     """Whether the stages are given for all statements, not only for some."""
+    pinned: bool
+    """Whether a pin takes part, beside what the loop itself says."""
 
 
 def _wishes(cx: PassContext, base: str, loop: For, body: LoopBody) -> _Wishes | None:
     """What pins and the loop's own `stage` and `order` ask for."""
     stage: dict[int, int] = {}
     order: tuple[int, ...] | None = None
-    every = False
+    every = by_pin = False
     if loop.stage:
         least = min((loop.stage[at] for at in body.positions), default=0)
         stage = {k: loop.stage[at] - least for k, at in enumerate(body.positions)}
@@ -257,16 +287,19 @@ def _wishes(cx: PassContext, base: str, loop: For, body: LoopBody) -> _Wishes | 
     if pin is not None:
         pairs = dict(_pairs(pin, f"{base}.stage", body))
         stage, every = {k: pairs.get(n, 0) for k, n in enumerate(body.names)}, True
+        by_pin = True
     for k, name in enumerate(body.names):
         one = pinned(cx, f"{base}.stage[{name}]")
         if one is not None:
+            by_pin = True
             stage[k] = int(one)  # type: ignore[arg-type]  # a number, or int() says so
     pin = pinned(cx, f"{base}.order")
     if pin is not None:
         if not isinstance(pin, tuple) or sorted(map(str, pin)) != sorted(body.names):
             raise impossible(f"{base}.order", pin, "", f"an order of {', '.join(body.names)}")
+        by_pin = True
         order = tuple(body.names.index(str(n)) for n in pin)
-    return _Wishes(stage, order, every) if stage or order is not None else None
+    return _Wishes(stage, order, every, by_pin) if stage or order is not None else None
 
 
 def _pairs(pin: PlanValue, key: str, body: LoopBody) -> list[tuple[str, int]]:
@@ -281,7 +314,7 @@ def _pairs(pin: PlanValue, key: str, body: LoopBody) -> list[tuple[str, int]]:
     return found
 
 
-def _as_wished(body: LoopBody, wished: _Wishes, loop: For, base: str) -> Schedule:
+def _as_wished(body: LoopBody, wished: _Wishes) -> Schedule:
     problem = body.problem
     stage = least_stages(problem, wished.stage)
     if wished.every or stage is None:
@@ -289,18 +322,27 @@ def _as_wished(body: LoopBody, wished: _Wishes, loop: For, base: str) -> Schedul
     order = wished.order if wished.order is not None else list_order(problem, stage)
     if order is None:
         order = tuple(range(len(stage)))
-    bad = broken(problem, stage, order)
-    if bad is not None:
-        source, target, distance = bad
-        when = "" if distance == 0 else " of the next iteration"
-        raise TileError(
-            "E0704",
-            f"the schedule pinned for {base} breaks a dependence",
-            loop.span,
-            notes=(f"{body.names[target]}{when} must come after {body.names[source]}",),
-            help="leave the order and stage to the planner, or change them",
-        )
     return Schedule(stage, order, 0.0, 0.0)
+
+
+def _fault(problem: Problem, names: tuple[str, ...], asked: Schedule) -> str:
+    """The dependence that a schedule breaks, in words; empty when it breaks none."""
+    bad = broken(problem, asked.stage, asked.order)
+    if bad is None:
+        return ""
+    source, target, distance = bad
+    when = "" if distance == 0 else " of the next iteration"
+    return f"{names[target]}{when} must come after {names[source]}"
+
+
+def _breaks(base: str, loop: For, fault: str) -> TileError:
+    return TileError(
+        "E0704",
+        f"the schedule pinned for {base} breaks a dependence",
+        loop.span,
+        notes=(fault,),
+        help="leave the order and stage to the planner, or change them",
+    )
 
 
 PASS = Pass(

@@ -1,8 +1,8 @@
 """Where a box that an engine stores may begin outside of its tensor.
 
 Beyond the end an engine drops what lies outside. Before the beginning it does not: a negative start
-of a store stops the device with an illegal instruction, along any axis (measured on an H200; loads
-bring zeros from there).
+of a store stops the device with an illegal instruction, along any axis (measured on hardware;
+loads bring zeros from there).
 """
 
 from __future__ import annotations

@@ -443,7 +443,7 @@ def _aligned(engine: CopyEngine, buffer: Buffer) -> bool:
 
 def _starts_aligned(engine: CopyEngine, region: Region, buffer: Buffer) -> bool:
     """Whether a box begins, along its contiguous axis, where the engine may: a start elsewhere
-    stops the device, whatever the alignment of addresses (measured on an H200)."""
+    stops the device, whatever the alignment of addresses (measured on hardware)."""
     unit = max(1, engine.granularity * 8 // buffer.dtype.storage_bits)
     return _NOTHING.linear(region.ranges[-1].start).divisor() % unit == 0
 

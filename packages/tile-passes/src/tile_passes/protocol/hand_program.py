@@ -41,7 +41,7 @@ from tile_ir.ops import (
 )
 from tile_ir.rewrite import effects, walk
 from tile_passes.analysis.dependence import aliases
-from tile_passes.protocol.skeleton import Instr, NotCoveredError
+from tile_passes.protocol.skeleton import Env, Instr, NotCoveredError, Value
 
 if TYPE_CHECKING:
     from tile_ir.core import Buffer
@@ -49,8 +49,6 @@ if TYPE_CHECKING:
 
 __all__ = ["Program", "Touch", "program_of"]
 
-Env = dict[Expr, int]
-Value = Callable[[Env], int]
 Bounds = Callable[[Env], tuple[int, int]]
 """From where to where, the end excluded."""
 

@@ -225,6 +225,71 @@ def test_a_ring_of_one_slot_needs_a_barrier_before_it_is_filled_again() -> None:
     np.testing.assert_array_equal(got["B"], a)
 
 
+def test_a_pipeline_in_a_branch_closes_its_groups_where_it_fills() -> None:
+    text = """
+    func @f(A: global f32[3, 64], B: global f32[3, 64], n: i32) stage scheduled {
+      kernel @f threads = (32) {
+        tiles (x) in (1) {
+          alloc s: shared f32[64] slots 2
+          channel c: ring(2) carries (s) from engine group_load to role compute arrivals 1
+          if x < n {
+            acquire c
+            issue group_load onto = c { copy A[0, :] -> s@c[:] }
+            commit c
+            for k in (0, 3, 1) serial {
+              if k + 1 < 3 {
+                acquire c
+                issue group_load onto = c { copy A[k + 1, :] -> s@c[:] }
+                commit c
+              }
+              wait c
+              copy s@c[:] -> B[k, :]
+              release c
+            }
+          }
+        }
+      }
+    }
+    """
+    fn = lowered(text, "sync")
+    (outer,) = (s for s in of(fn, If) if str(s.cond) == "x < n")
+    assert any(isinstance(s, CommitGroup) for s in outer.then)
+    a = np.arange(192, dtype=np.float32).reshape(3, 64)
+    for n, want in ((1, a), (0, np.zeros_like(a))):
+        args = {"A": a, "B": np.zeros_like(a), "n": n}
+        got = run(fn, args, schedule="late", target=toy_spec("sync"))
+        np.testing.assert_array_equal(got["B"], want)
+
+
+def test_a_group_multiplies_several_row_blocks_from_registers() -> None:
+    text = """
+    func @f(A: global f16[128, 64], B: global f16[64, 64], C: global f32[128, 64]) stage scheduled {
+      kernel @f threads = (128) {
+        tiles (x) in (1) {
+          alloc A_l: fragment f16[128, 64] layout [thread (4:k*2, 8:m*1, 4:m*16) value (2:k*1, 2:m*8, 8:k*8, 2:m*64)]
+          alloc B_s: shared f16[64, 64] layout [k (64:64) n (64:1) swizzle<3,4,3>]
+          alloc C_l: fragment f32[128, 64] layout [thread (4:n*2, 8:m*1, 4:m*16) value (2:n*1, 2:m*8, 8:n*8, 2:m*64)]
+          copy A[:, :] -> A_l[:, :]
+          copy B[:, :] -> B_s[:, :]
+          fence generic -> async
+          sync block
+          issue mma { gemm A_l[:, :], B_s[:, :] -> C_l[:, :] init = true }
+          group mma -> t
+          settle t
+          copy C_l[:, :] -> C[:, :]
+        }
+      }
+    }
+    """  # noqa: E501 -- a layout is one line
+    fn = lowered(text, "async")
+    assert "a_r" not in print_function(fn)  # the registers are taken as they are
+    rng = np.random.default_rng(0)
+    a, c = (rng.integers(-2, 3, n).astype(np.float16) for n in ((128, 64), (64, 64)))
+    args = {"A": a, "B": c, "C": np.zeros((128, 64), np.float32)}
+    got = run(fn, args, target=toy_spec("async"))
+    np.testing.assert_array_equal(got["C"], a.astype(np.float32) @ c.astype(np.float32))
+
+
 READ_BY_THREADS = """
 func @f(A: global f16[512, 64], B: global f16[512, 64]) stage scheduled {
   kernel @f threads = (256) {

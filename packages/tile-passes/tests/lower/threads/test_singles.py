@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from tile_ir.interp import run
 from tile_ir.ops import Atomic, If, Store, Sync
 from tile_ir.rewrite import walk
 from tile_ir.text import parse_function, print_function
@@ -68,3 +69,24 @@ def test_a_global_update_is_made_by_one_thread(threads: Any) -> None:
     ]
     assert updates == guarded
     assert any(isinstance(s, Sync) for s in walk(low.body))
+
+
+PRINTS = """
+func @show(X: global i32[2, 3]) {
+  kernel @show threads = (64) {
+    tiles (b) in (1) {
+      alloc half: fragment f16[2, 2]
+      fill half[:, :], 1.5
+      print "sum {} of", [X[0, 0] + X[1, 2], X[0, 1]]
+      print "row", [region half[1 : +1, 0 : +2]]
+    }
+  }
+}
+"""
+
+
+def test_a_region_is_printed_once_element_by_element(threads: Any) -> None:
+    low = threads.lowered(PRINTS)
+    lines: list[str] = []
+    run(low, {"X": np.arange(6, dtype=np.int32).reshape(2, 3)}, lines=lines)
+    assert lines == ["sum 5 of 1", "row", "half[1, 0] = 1.5", "half[1, 1] = 1.5"]

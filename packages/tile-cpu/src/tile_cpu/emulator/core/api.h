@@ -47,8 +47,8 @@ enum { EMU_GENERIC, EMU_GLOBAL, EMU_SHARED, EMU_LOCAL, EMU_SHARED_CLUSTER };
  * is that always, and looks at memory for what others have made known unless it is blind; one that
  * publishes is a fence in front as well. */
 enum { EMU_STRONG = 16, EMU_BLIND = 32, EMU_PUBLISH = 64 };
-/* Added to the space of an atomic operation on a word of which a part is meant: the rest may lie
- * outside of the tensor, or was never written, and stays as it is. */
+/* Added to the space of an atomic operation on a word of which a part is meant, and of the load in
+ * front of it: the rest may lie outside of the tensor, or was never written, and stays as it is. */
 enum { EMU_PART = 128 };
 enum { EMU_SHIFT_UP, EMU_SHIFT_DOWN, EMU_SHIFT_XOR, EMU_SHIFT_INDEX };
 enum { EMU_ALL, EMU_ANY, EMU_UNIFORM, EMU_BALLOT };

@@ -74,17 +74,6 @@ static u64 combine(u32 op, u32 type, u64 old, u64 value, u64 other) {
   }
 }
 
-/* The tensor that a word overlaps: memory is given out in larger pieces than words. */
-static struct region *part_region(struct emu_thread *t, u32 at, u64 address, u32 bytes) {
-  struct emu_launch *launch = gang_of(t)->launch;
-  check_alignment(t, at, address, bytes);
-  for (u32 i = 0; i < launch->count_regions; i++) {
-    struct region *r = &launch->regions[i];
-    if (r->writable && address + bytes > r->base && address < r->base + r->bytes) return r;
-  }
-  return global_region(t, at, address, bytes, bytes, 1);
-}
-
 /* The bytes of a word that an operation on a part of it has changed. */
 static void note_changed(struct emu_thread *t, u32 at, struct region *r, u64 address, u64 changed) {
   u32 first = (u32)__builtin_ctzll(changed) / 8, last = 7 - (u32)__builtin_clzll(changed) / 8;

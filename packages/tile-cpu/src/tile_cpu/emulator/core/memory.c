@@ -76,6 +76,17 @@ static struct region *global_region(struct emu_thread *t, u32 at, u64 address, u
        bytes, address, (long long)(address - close->base), close->name, close->bytes);
 }
 
+/* The tensor that a word overlaps: memory is given out in larger pieces than words. */
+static struct region *part_region(struct emu_thread *t, u32 at, u64 address, u32 bytes) {
+  struct emu_launch *launch = gang_of(t)->launch;
+  check_alignment(t, at, address, bytes);
+  for (u32 i = 0; i < launch->count_regions; i++) {
+    struct region *r = &launch->regions[i];
+    if (r->writable && address + bytes > r->base && address < r->base + r->bytes) return r;
+  }
+  return global_region(t, at, address, bytes, bytes, 1);
+}
+
 static u32 space_of(struct emu_thread *t, u32 space, u64 *address) {
   if (space != EMU_GENERIC) return space;
   u64 shared = shared_address(t, *address);
@@ -115,12 +126,29 @@ static inline int any_bit(const void *mask, u32 bytes) {
   return found != 0;
 }
 
+/* A word of which a part will be replaced: other threads may work on the rest at the same time. */
+static void load_part(struct emu_thread *t, u32 at, u64 address, u32 bytes, void *value,
+                      void *mask) {
+  struct region *r = part_region(t, at, address, bytes);
+  u64 end = address + bytes, last = r->base + r->bytes;
+  u64 first = address < r->base ? r->base : address;
+  u32 inside = (u32)((end < last ? end : last) - first);
+  gang_of(t)->counters[COUNT_GLOBAL_LOAD] += inside;
+  count_access(t, at, 0, first - r->base, inside);
+  look_around(t);
+  note_global(t, at, r, first, inside, GLOBAL_STRONG);
+  copy_bytes(value, (char *)(uintptr_t)address, bytes);
+  memset(mask, 0, bytes);
+}
+
 void emu_load(struct emu_thread *t, u32 at, u32 space, u64 address, u32 bytes, void *value,
               void *mask) {
   struct gang *gang = gang_of(t);
-  u32 strong = space & EMU_STRONG;
+  u32 strong = space & EMU_STRONG, part = space & EMU_PART;
   space = space_of(t, space & 15, &address);
-  if (space == EMU_GLOBAL) {
+  if (part && space == EMU_GLOBAL) {
+    load_part(t, at, address, bytes, value, mask);
+  } else if (space == EMU_GLOBAL) {
     struct region *r = global_region(t, at, address, bytes, bytes, 0);
     gang->counters[COUNT_GLOBAL_LOAD] += bytes;
     count_access(t, at, 0, address - r->base, bytes);
@@ -143,9 +171,10 @@ void emu_load(struct emu_thread *t, u32 at, u32 space, u64 address, u32 bytes, v
     u64 offset = (u64)(place - home->shared);
     gang->counters[COUNT_SHARED_LOAD] += bytes;
     count_access(t, at, 1, offset, bytes);
-    note_read(t, at, home, offset, bytes);
+    if (!part) note_read(t, at, home, offset, bytes);
     copy_bytes(value, place, bytes);
     copy_bytes(mask, home->mask + offset, bytes);
+    if (part) memset(mask, 0, bytes);
   }
 }
 

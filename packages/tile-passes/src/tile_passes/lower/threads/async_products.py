@@ -150,7 +150,7 @@ class _Product:
         init = None if s.init is None else b.land(s.init, b.eq(k, 0))
         return Atom(
             name=atom.name,
-            a=self._a(row, depth, m, step, b.add(i, b.mul(k, rows))),
+            a=self._a(row, depth, m, step, b.add(k, b.mul(i, plan.k // atom.k))),
             b=_part(s.b, (depth, step), (column, n), s.transpose_b),
             c=Region(s.c.buffer, (Range(c_at, b.const(values, i32)),)),
             init=None if init == b.const(False) else init,

@@ -58,8 +58,9 @@ class MatrixTiling:
 def tiling(
     s: Gemm, buffers: Mapping[str, Buffer], target: TargetSpec, threads: int
 ) -> MatrixTiling | None:
-    """How the target's fastest instruction on registers does this product, None when none does; of
-    equally fast ones, the one for which results and a first operand in registers lie as they do.
+    """How an instruction of the target on registers does this product, None when none does: the
+    fastest for which results in registers lie as they do, else the fastest; of equally fast ones,
+    the one for which a first operand in registers lies as it does.
 
     Extents that the instruction does not divide are left to plain loops.
     """
@@ -76,16 +77,16 @@ def tiling(
             continue
         if not all("register" in o.homes for o in (atom.a, atom.b, atom.accumulator)):
             continue
-        if plans and atom.rate < plans[0].atom.rate:
-            break
         plans += [
             _tiling(s, atom, extents, grid, warps, across_first=across_first)
             for grid in _grids(atom, extents, warps, s.policy)
             for across_first in (False, True)
         ]
     result, operand = (_chosen(buffer, threads) for buffer in (x, a))
-    order = [(p.accumulator == result, _has(operand, p.operand_a)) for p in plans]
-    return plans[order.index(max(order))] if plans else None
+    # Moving results to where a faster instruction has them, and back, costs more than it gains.
+    found = [p for p in plans if p.accumulator == result] or plans
+    fastest = [p for p in found if p.atom.rate == found[0].atom.rate]
+    return max(fastest, key=lambda p: _has(operand, p.operand_a), default=None)
 
 
 def _has(held: FragmentLayout | None, wanted: FragmentLayout) -> bool:

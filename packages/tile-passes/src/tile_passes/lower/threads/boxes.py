@@ -1,5 +1,5 @@
-"""Copies, fills and tile atomics as independent element iterations, where no better form exists:
-symbolic extents, and updates of memory."""
+"""Copies, fills, reductions and tile atomics as independent element iterations, where no better
+form exists: symbolic extents, updates of memory, and what each thread does by itself."""
 
 from __future__ import annotations
 
@@ -7,16 +7,17 @@ from typing import TYPE_CHECKING
 
 from tile_ir import build as b
 from tile_ir.expr import Const, Expr
-from tile_ir.ops import Atomic, AtomicTile, Copy, Fill, If
+from tile_ir.ops import Atomic, AtomicTile, Copy, Fill, If, Reduce
 from tile_passes.lower.atomics import inside
 from tile_passes.lower.context import element_value, indices, long_axes, parallel, store
+from tile_passes.lower.reductions import lower_reduce
 
 if TYPE_CHECKING:
     from tile_ir.core import Buffer, Region
     from tile_ir.opdef import Body, Stmt
     from tile_passes.lower.context import LowerContext
 
-__all__ = ["box_of_atomic", "box_of_copy", "box_of_fill"]
+__all__ = ["box_of_atomic", "box_of_copy", "box_of_fill", "box_of_reduce"]
 
 
 def _static(region: Region) -> bool:
@@ -74,6 +75,12 @@ def box_of_fill(s: Stmt, cx: LowerContext) -> Body | None:
     if writable is not None:
         body = (If(cond=writable, then=body, span=s.span),)
     return parallel(loop, [s.dst.ranges[a].extent for a in axes], body, s.span)
+
+
+def box_of_reduce(s: Stmt, cx: LowerContext) -> Body | None:
+    """A loop along the axis for each result, where every thread has the whole source."""
+    assert isinstance(s, Reduce)
+    return lower_reduce(s, cx) if cx.buffers[s.src.buffer].scope == "local" else None
 
 
 def box_of_atomic(s: Stmt, cx: LowerContext) -> Body:

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any
 
 from tile_ir import build as b
 from tile_ir.diag import InternalError
-from tile_ir.expr import Const, Expr, Load, Var
+from tile_ir.expr import Const, Expr, Load, Var, free_vars
 from tile_ir.opdef import Access, opdef
-from tile_ir.ops import Atomic, Claim, For, Let, Parallel, Print, Send, Store
+from tile_ir.ops import Alloc, Atomic, Claim, For, Let, Parallel, Print, Send, Store
 from tile_ir.rewrite import all_effects, map_bodies, replace, walk
 from tile_passes.lower.threads.addresses import ZERO
 from tile_passes.lower.threads.context import declared, guarded
@@ -21,7 +21,14 @@ from tile_passes.lower.threads.demote import Axes, accesses, axes_of
 from tile_passes.lower.threads.moves import move
 from tile_passes.lower.threads.owners import Owner, index_of, owner
 from tile_passes.lower.threads.pieces import Items, Piece
-from tile_passes.lower.threads.spread import box_axes, dealt, fits_threads, register, relabel
+from tile_passes.lower.threads.spread import (
+    box_axes,
+    dealt,
+    fits_threads,
+    register,
+    relabel,
+    replicated,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -119,8 +126,10 @@ def lower_parallel(s: Stmt, cx: ThreadContext) -> Items:
         return (Piece(_strided(s, cx)),)
     extents = [int(e.value) for e in s.extents]  # type: ignore[attr-defined]  # just checked
     touched = _fragments(s, cx)
-    over = cx.spread(_layout(s, extents, touched, cx), extents)
-    exclusive = over.first is not None and _must_run_once(s, touched, cx)
+    private = _fills_private(s, cx)
+    layout = replicated(extents, cx.threads) if private else _layout(s, extents, touched, cx)
+    over = cx.spread(layout, extents)
+    exclusive = over.first is not None and not private and _must_run_once(s, touched, cx)
     held: dict[tuple[str, tuple[Expr, ...]], Expr] = {}
     strangers: dict[str, None] = {}
     for (name, indices), axes in touched.items():
@@ -143,8 +152,27 @@ def lower_parallel(s: Stmt, cx: ThreadContext) -> Items:
     body = rewrite.body(s.body)
     if exclusive:
         body = guarded(body, over.first, span=s.span)
-    owned = _owned(s, over, extents, cx) if exclusive or over.first is None else ()
+    once = exclusive or over.first is None
+    owned = _owned(s, over, extents, cx) if once else ()
     return (*before, Piece(over.nest(body, s.span), owned), *after)
+
+
+def _fills_private(s: Parallel, cx: ThreadContext) -> bool:
+    """Whether iterations write different elements of an array that every thread has for itself:
+    then every thread runs them all. An array at indices that do not depend on the iteration is
+    scratch of whoever runs it."""
+    mine: set[str] = set()
+    varying = set(s.vars)
+    for t in walk(s.body):
+        if isinstance(t, Alloc):
+            mine.add(t.buffer.name)
+        elif isinstance(t, Let) and free_vars(t.value) & varying:
+            varying.add(t.var)
+        elif isinstance(t, Store) and t.buffer in cx.buffers and t.buffer not in mine:
+            varies = any(free_vars(i) & varying for i in t.indices)
+            if varies and cx.buffers[t.buffer].scope == "local":
+                return True
+    return False
 
 
 def _owned(

@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from tile_ir.core import Buffer
+    from tile_ir.diag import Span
     from tile_ir.expr import Expr
     from tile_ir.opdef import Stmt
     from tile_ir.target import CopyEngine
@@ -99,33 +100,40 @@ def _boxes(s: Copy, issue: Issue, engine: CopyEngine, cx: ThreadContext) -> tupl
         for i, r in enumerate(far.ranges)
     ]
     box, place = Region(tile.buffer, tuple(near)), Region(far.buffer, tuple(away))
-    one: Stmt = BoxStore(src=box, dst=place, span=s.span)
+    body: tuple[Stmt, ...] = (BoxStore(src=box, dst=place, span=s.span),)
     if loads:
-        barrier, index = _completion(issue, cx)
-        mask = (1 << issue.multicast) - 1
-        one = BoxLoad(
-            src=place,
-            dst=box,
-            barrier=barrier,
-            index=index,
-            multicast=b.const(mask, i32) if own >= 0 else None,
-            span=s.span,
-        )
-    body: tuple[Stmt, ...] = (one,)
+        multicast = b.const((1 << issue.multicast) - 1, i32) if own >= 0 else None
+        body = (_box_load(place, box, issue, multicast, s.span, cx),)
     for axis, var in reversed(loops.items()):
         count = b.const(counts[axis], i32)
         body = (For(var=var, start=ZERO, stop=count, step=ONE, kind="unroll", body=body),)
     if issue.index is not None:
-        size = prod(_extents(Side(cx.buffers[tile.buffer], tile, long_axes(tile), clip=False)))
-        size = size * cx.buffers[tile.buffer].dtype.storage_bits // 8
-        body = (
-            BarrierExpect(barrier=barrier, index=index, bytes=size, silent=True, span=s.span),
-            *body,
-        )
+        body = (_announced(tile, issue, s.span, cx), *body)
     if cx.threads > 1:
         number = b.floormod(cx.thread, group_threads(cx.target)) if apart else cx.thread
         body = (If(cond=b.eq(number, 0), then=body, span=s.span),)
     return body
+
+
+def _box_load(
+    src: Region,
+    dst: Region,
+    issue: Issue,
+    multicast: Expr | None,
+    span: Span | None,
+    cx: ThreadContext,
+) -> Stmt:
+    barrier, index = _completion(issue, cx)
+    return BoxLoad(src=src, dst=dst, barrier=barrier, index=index, multicast=multicast, span=span)
+
+
+def _announced(tile: Region, issue: Issue, span: Span | None, cx: ThreadContext) -> Stmt:
+    """The bytes that a load brings, told to the kernel's own barrier, without an arrival."""
+    buffer = cx.buffers[tile.buffer]
+    barrier, index = _completion(issue, cx)
+    size = prod(_extents(Side(buffer, tile, long_axes(tile), clip=False)))
+    size = size * buffer.dtype.storage_bits // 8
+    return BarrierExpect(barrier=barrier, index=index, bytes=size, silent=True, span=span)
 
 
 def _completion(issue: Issue, cx: ThreadContext) -> tuple[str, Expr]:

@@ -62,6 +62,7 @@ from tile_ir.ops import (
     Let,
     Parallel,
     Pin,
+    Print,
     Reduce,
     Role,
     Scan,
@@ -81,10 +82,16 @@ from tile_passes.base import Pass
 from tile_passes.lower.atomics import lower_clipped_atomic, lower_clipped_store
 from tile_passes.lower.context import LowerContext
 from tile_passes.lower.copies import lower_transpose
+from tile_passes.lower.messages import lower_print
 from tile_passes.lower.reductions import lower_scan
 from tile_passes.lower.threads.addresses import flattened
 from tile_passes.lower.threads.arena import arena
-from tile_passes.lower.threads.boxes import box_of_atomic, box_of_copy, box_of_fill
+from tile_passes.lower.threads.boxes import (
+    box_of_atomic,
+    box_of_copy,
+    box_of_fill,
+    box_of_reduce,
+)
 from tile_passes.lower.threads.channels import lower_channels, uses_channels
 from tile_passes.lower.threads.context import ThreadContext
 from tile_passes.lower.threads.demote import demoted
@@ -129,6 +136,8 @@ ELEMENT_FORMS: Mapping[type[Stmt], Callable[[Stmt, LowerContext], Body | None]] 
         AtomicTile: box_of_atomic,
         Copy: box_of_copy,
         Fill: box_of_fill,
+        Print: lower_print,
+        Reduce: box_of_reduce,
         Scan: lower_scan,
         Store: lower_clipped_store,
         Transpose: lower_transpose,

@@ -28,7 +28,7 @@ from tile_passes.lower.threads.matrix_loads import (
 )
 from tile_passes.lower.threads.owners import Owner, owner
 from tile_passes.lower.threads.pieces import Items, Piece
-from tile_passes.lower.threads.spread import ONE, box_axes, dealt, register, relabel
+from tile_passes.lower.threads.spread import ONE, box_axes, dealt, register, relabel, replicated
 from tile_passes.lower.threads.turned_moves import turned_move
 
 if TYPE_CHECKING:
@@ -57,6 +57,11 @@ class Side:
     def in_registers(self) -> bool:
         """Whether the elements are values of threads."""
         return self.buffer.scope == "fragment"
+
+    @property
+    def is_private(self) -> bool:
+        """Whether every thread has a copy of all elements."""
+        return self.buffer.scope == "local"
 
     def box_axes(self) -> tuple[int | None, ...]:
         """For each axis of the buffer the axis of the box."""
@@ -118,6 +123,8 @@ def move(
     together = together or store_matrices(a, c, layout, extents, cx, span)
     if together is not None:
         return (together,)
+    if a.in_registers and c.is_private:
+        return _through_shared(a, c, extents, cx, span)
     turned = turned_move(a, c, extents, cx, span)
     if turned is not None:
         return turned
@@ -127,11 +134,10 @@ def move(
     if a.in_registers and c.in_registers and _register(a, over, cx) is None:
         return _through_shared(a, c, extents, cx, span)
     owned = []
+    repeated = over.first is not None and (c.in_registers or c.is_private)
     for side in (a, c):
         # Copies of a register are all read for; memory is written, and read for it, by one of them.
-        found = (
-            None if over.first is not None and c.in_registers else _owner(side, over, extents, cx)
-        )
+        found = None if repeated else _owner(side, over, extents, cx)
         if found is not None and a.buffer is not c.buffer:
             owned.append((side.buffer.name, found))
     return (Piece(_moved(a, c, over, vector, cx, span), tuple(owned)),)
@@ -189,6 +195,8 @@ def _dealing(
         widest = min(widest, 1 << (width.bit_length() - 1))
     while widest > 1 and extents[-1] % widest:
         widest //= 2
+    if c.is_private:
+        return replicated(extents, cx.threads), widest
     if not (a.in_registers or c.in_registers):
         return dealt(extents, cx.threads, widest), widest
     layout = _own(c if c.in_registers else a, cx)
@@ -253,7 +261,7 @@ def _moved(
         body: Body = (put(c.buffer, _lanes(target, vector), value, span),)
     else:
         body = _converted(a, c, source, target, fetched, vector, cx, span)
-    copies = None if c.in_registers else over.first
+    copies = None if c.in_registers or c.is_private else over.first
     return over.nest(guarded(body, written, copies, span=span), span)
 
 
@@ -313,10 +321,13 @@ def lower_fill(s: Stmt, cx: ThreadContext) -> Items:
     vector = _longest(side, cx) if extents else 1
     while vector > 1 and extents[-1] % vector:
         vector //= 2
-    over = cx.spread(dealt(extents, cx.threads, vector), extents, vector)
+    full = side.is_private
+    layout = replicated(extents, cx.threads) if full else dealt(extents, cx.threads, vector)
+    over = cx.spread(layout, extents, vector)
     value = b.cast(s.value, buffer.dtype.with_lanes(vector))
     one = put(buffer, _lanes(_place(side, over, cx), vector), value, s.span)
-    body = guarded((one,), side.inside(over, cx), over.first, span=s.span)
+    copies = None if full else over.first
+    body = guarded((one,), side.inside(over, cx), copies, span=s.span)
     found = _owner(side, over, extents, cx)
     owned = () if found is None else ((buffer.name, found),)
     return (Piece(over.nest(body, s.span), owned),)

@@ -44,6 +44,7 @@ __all__ = [
     "over_box",
     "register",
     "relabel",
+    "replicated",
 ]
 
 ONE = b.const(1, i32)
@@ -87,6 +88,13 @@ def dealt(extents: Sequence[int], threads: int, vector: int = 1) -> FragmentLayo
     """The layout of a box that nothing constrains: neighbours along the last axis to neighbouring
     threads, in runs of `vector`."""
     return blocked(extents, box_axes(len(extents)), threads=threads, vector=vector)
+
+
+def replicated(extents: Sequence[int], threads: int) -> FragmentLayout:
+    """The layout of a box that every thread has all of."""
+    names = box_axes(len(extents))
+    value = [Digit(n, name, 1) for n, name in zip(extents, names, strict=True) if n > 1]
+    return FragmentLayout(thread=(Digit(threads),), value=tuple(reversed(value)), outputs=names)
 
 
 def relabel(
