@@ -26,6 +26,9 @@ PACKAGES: dict[str, Path] = {
     for file in sorted(ROOT.glob("packages/*/pyproject.toml"))
 }
 TOY_PASS = "tests/plugins/tile-toy-pass"
+PROGRAMS = ("atomics", "copies", "dtypes", "loops", "macros", "math", "reductions", "tensors")
+LANGUAGE = tuple(f"tests/e2e/test_{name}.py" for name in PROGRAMS)
+"""What tests whole programs of the language without asking for a target."""
 QUICKSTART = ("tile-ir", "tile-passes", "tile-cpu", "tile-frontend")
 REQUIREMENT = re.compile(r"([A-Za-z0-9._-]+)(?:\[([^\]]*)\])?\s*(.*)")
 

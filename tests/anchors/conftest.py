@@ -93,6 +93,12 @@ def machine(request, tmp_path):
 
 
 @pytest.fixture
+def emulated(tmp_path):
+    """This processor, for what would stop a device."""
+    return EmulatedMachine(tmp_path)
+
+
+@pytest.fixture
 def key(request):
     """The test's name without the machine."""
     name = re.sub(r"\b(emulator|device)-?", "", request.node.name)

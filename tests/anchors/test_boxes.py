@@ -148,14 +148,12 @@ def test_axes(agree, rng, bits, rank):
         ((0, 0, 0, -1), "E2303"),
     ],
 )
-def test_starts_that_stop_the_device(machine, starts, code):
-    if machine.name == "device":
-        pytest.skip("an illegal instruction, after which nothing else runs there")
+def test_starts_that_stop_the_device(emulated, starts, code):
     extents, box = (48, 40), (32, 16)
     text, host, room = program(16, extents, box, 16, 1)
     arrays = [np.ones((40, 48), np.uint16), np.array([starts], np.int32)]
     arrays += [np.zeros(room // 4, np.uint32), np.ones((40, 48), np.uint16)]
     source = pieces_for(mentioned(text), None) + text
     with pytest.raises(TileError) as caught:
-        machine.run(source, host, arrays)
+        emulated.run(source, host, arrays)
     assert caught.value.code == code

@@ -1,0 +1,159 @@
+"""The gradients of attention, in the simple form of two kernels that compute the scores anew.
+
+Forward left outputs and logarithms of sums, so a tile of weights is one product and one
+exponential. One kernel holds queries and runs over keys, for dQ; the other holds keys and runs
+over queries, for dK and dV, with all tiles transposed so that weights are the left operands as
+they come. No atomics.
+"""
+
+import math
+
+import numpy as np
+from _run import Case, main, normal, unit
+
+import tile_frontend as tile
+import tile_frontend.language as T
+
+
+@tile.jit
+def attention_backward(
+    Q, K, V, O, dO, lse, causal, dtype=T.float16, block_M=64, block_N=64, threads=128
+):
+    """dQ, dK and dV [B, heads, S, dim]; lse [B, heads, S] is to base 2, of the scaled scores."""
+    B, heads, S, dim = T.const("B, heads, S, dim")
+    Q: T.Tensor((B, heads, S, dim), dtype)
+    K: T.Tensor((B, heads, S, dim), dtype)
+    V: T.Tensor((B, heads, S, dim), dtype)
+    O: T.Tensor((B, heads, S, dim), dtype)
+    dO: T.Tensor((B, heads, S, dim), dtype)
+    lse: T.Tensor((B, heads, S), T.float32)
+    dQ = T.empty((B, heads, S, dim), dtype)
+    dK = T.empty((B, heads, S, dim), dtype)
+    dV = T.empty((B, heads, S, dim), dtype)
+    delta = T.alloc_global((B, heads, S), T.float32)
+    scale = 1 / math.sqrt(dim)
+    scale_2 = scale * math.log2(math.e)
+    with T.Kernel(T.ceildiv(S, block_M), heads, B, threads=threads) as (m, h, b):
+        o, do = (T.alloc_fragment((block_M, dim), T.float32) for _ in range(2))
+        row = T.alloc_fragment((block_M,), T.float32)
+        T.copy(O[b, h, m * block_M, 0], o)
+        T.copy(dO[b, h, m * block_M, 0], do)
+        for i, d in T.Parallel(block_M, dim):
+            o[i, d] *= do[i, d]
+        T.reduce_sum(o, row, dim=1)
+        T.copy(row, delta[b, h, m * block_M])
+    with T.Kernel(T.ceildiv(S, block_M), heads, B, threads=threads) as (m, h, b):
+        Q_s, dO_s = (T.alloc_shared((block_M, dim), dtype) for _ in range(2))
+        K_s, V_s = (T.alloc_shared((block_N, dim), dtype) for _ in range(2))
+        p, dp = (T.alloc_fragment((block_M, block_N), T.float32) for _ in range(2))
+        ds = T.alloc_fragment((block_M, block_N), dtype)
+        dq = T.alloc_fragment((block_M, dim), T.float32)
+        lse_m, delta_m = (T.alloc_fragment((block_M,), T.float32) for _ in range(2))
+        T.copy(Q[b, h, m * block_M, 0], Q_s)
+        T.copy(dO[b, h, m * block_M, 0], dO_s)
+        T.copy(lse[b, h, m * block_M], lse_m)
+        T.copy(delta[b, h, m * block_M], delta_m)
+        T.clear(dq)
+        end = T.min(S, (m + 1) * block_M) if causal else S
+        for n in T.Pipelined(T.ceildiv(end, block_N), num_stages=2):
+            T.copy(K[b, h, n * block_N, 0], K_s)
+            T.copy(V[b, h, n * block_N, 0], V_s)
+            T.gemm(Q_s, K_s, p, transpose_B=True, clear_accum=True)
+            T.gemm(dO_s, V_s, dp, transpose_B=True, clear_accum=True)
+            for i, j in T.Parallel(block_M, block_N):
+                last = T.min(S, m * block_M + i + 1) if causal else S
+                seen = n * block_N + j < last
+                p[i, j] = T.if_then_else(seen, T.exp2(p[i, j] * scale_2 - lse_m[i]), 0)
+            for i, j in T.Parallel(block_M, block_N):
+                ds[i, j] = p[i, j] * (dp[i, j] - delta_m[i])
+            T.gemm(ds, K_s, dq)
+        for i, d in T.Parallel(block_M, dim):
+            dq[i, d] *= scale
+        T.copy(dq, dQ[b, h, m * block_M, 0])
+    with T.Kernel(T.ceildiv(S, block_N), heads, B, threads=threads) as (n, h, b):
+        Q_s, dO_s = (T.alloc_shared((block_M, dim), dtype) for _ in range(2))
+        K_s, V_s = (T.alloc_shared((block_N, dim), dtype) for _ in range(2))
+        lse_s, delta_s = (T.alloc_shared((block_M,), T.float32) for _ in range(2))
+        p, dp = (T.alloc_fragment((block_N, block_M), T.float32) for _ in range(2))
+        p_16, ds = (T.alloc_fragment((block_N, block_M), dtype) for _ in range(2))
+        dk, dv = (T.alloc_fragment((block_N, dim), T.float32) for _ in range(2))
+        T.copy(K[b, h, n * block_N, 0], K_s)
+        T.copy(V[b, h, n * block_N, 0], V_s)
+        T.clear(dk)
+        T.clear(dv)
+        first = n * block_N // block_M if causal else 0
+        for m in T.Pipelined(first, T.ceildiv(S, block_M), num_stages=2):
+            T.copy(Q[b, h, m * block_M, 0], Q_s)
+            T.copy(dO[b, h, m * block_M, 0], dO_s)
+            T.copy(lse[b, h, m * block_M], lse_s)
+            T.copy(delta[b, h, m * block_M], delta_s)
+            T.gemm(K_s, Q_s, p, transpose_B=True, clear_accum=True)
+            T.gemm(V_s, dO_s, dp, transpose_B=True, clear_accum=True)
+            for j, i in T.Parallel(block_N, block_M):
+                query, earliest = m * block_M + i, n * block_N + j if causal else 0
+                seen = query >= earliest and query < S
+                p[j, i] = T.if_then_else(seen, T.exp2(p[j, i] * scale_2 - lse_s[i]), 0)
+            T.copy(p, p_16)
+            T.gemm(p_16, dO_s, dv)
+            for j, i in T.Parallel(block_N, block_M):
+                ds[j, i] = p[j, i] * (dp[j, i] - delta_s[i])
+            T.gemm(ds, Q_s, dk)
+        for j, d in T.Parallel(block_N, dim):
+            dk[j, d] *= scale
+        T.copy(dk, dK[b, h, n * block_N, 0])
+        T.copy(dv, dV[b, h, n * block_N, 0])
+    return dQ, dK, dV
+
+
+def weights(q, k, causal):
+    score = q @ k.swapaxes(2, 3) / math.sqrt(q.shape[-1])
+    if causal:
+        score = np.where(np.tri(*score.shape[2:]) > 0, score, -np.inf)
+    top = score.max(axis=-1, keepdims=True)
+    lse = top + np.log(np.exp(score - top).sum(axis=-1, keepdims=True))
+    return np.exp(score - lse), lse[..., 0] * math.log2(math.e)
+
+
+def reference(q, k, v, do, causal):
+    p, _ = weights(q, k, causal)
+    dp = do @ v.swapaxes(2, 3)
+    ds = p * (dp - (do * (p @ v)).sum(axis=-1, keepdims=True)) / math.sqrt(q.shape[-1])
+    return ds @ k, ds.swapaxes(2, 3) @ q, p.swapaxes(2, 3) @ do
+
+
+def case(B, heads, S, dim, causal, tiles, **more):
+    def inputs(rng):
+        q, k, v, do = (normal(rng, B, heads, S, dim, dtype=np.float16) for _ in range(4))
+        p, lse = weights(q.astype(np.float64), k.astype(np.float64), causal)
+        return q, k, v, (p @ v).astype(np.float16), do, lse.astype(np.float32)
+
+    return Case(
+        kernel=attention_backward,
+        inputs=inputs,
+        reference=lambda q, k, v, o, do, lse: reference(q, k, v, do, causal),
+        options={"causal": causal},
+        tiles=tiles,
+        # dS and O are rounded to float16 where they are about sqrt(dim); a weighted sum of normal
+        # numbers with weights that sum to one at most stays below four times that error.
+        rtol=unit(np.float16),
+        atol=4 * math.sqrt(dim) * unit(np.float16) / 2,
+        name=f"{B}x{heads}x{S}x{dim}{', causal' * causal}",
+        **more,
+    )
+
+
+def tiles(block_M, block_N, threads=128):
+    return {"block_M": block_M, "block_N": block_N, "threads": threads}
+
+
+CASES = [
+    case(1, 2, 100, 64, True, {"gfx1100": tiles(32, 32, 256), "apple9": tiles(32, 32)}),
+    case(
+        *(1, 1, 65, 128, False),
+        {"gfx942": tiles(32, 32), "gfx1100": tiles(16, 32, 256), "apple9": tiles(32, 16)},
+        emulate=False,
+    ),
+]
+
+if __name__ == "__main__":
+    main(CASES)

@@ -1,0 +1,132 @@
+"""One new token per sequence against keys in pages: decoding, with the keys split among blocks.
+
+A table says which page holds which stretch of a sequence's keys. All query heads of a key head
+make one tile, so that matrix units have rows to work on. Blocks take parts of the pages each and
+leave outputs with logarithms of sums, which a second kernel combines.
+"""
+
+import math
+
+import numpy as np
+from _run import Case, main, normal, unit
+
+import tile_frontend as tile
+import tile_frontend.language as T
+
+
+@tile.jit
+def flash_decoding(  # noqa: C901 -- loops over elements are steps, not branches
+    Q, K, V, table, lengths, splits, dtype=T.float16, rows=16
+):
+    """O [B, heads, dim] of pages K, V [pages, page, kv_heads, dim] that `table` [B, most] names."""
+    B, heads, dim, pages, page, kv_heads, most = T.const(
+        "B, heads, dim, pages, page, kv_heads, most"
+    )
+    Q: T.Tensor((B, heads, dim), dtype)
+    K: T.Tensor((pages, page, kv_heads, dim), dtype)
+    V: T.Tensor((pages, page, kv_heads, dim), dtype)
+    table: T.Tensor((B, most), T.int32)
+    lengths: T.Tensor((B,), T.int32)
+    O = T.empty((B, heads, dim), dtype)
+    partial = T.alloc_global((B, heads, splits, dim), T.float32)
+    lse = T.alloc_global((B, heads, splits), T.float32)
+    scale = math.log2(math.e) / math.sqrt(dim)
+    group = heads // kv_heads
+    with T.Kernel(splits, kv_heads, B, threads=128) as (part, g, b):
+        Q_s = T.alloc_shared((rows, dim), dtype)
+        K_s = T.alloc_shared((page, dim), dtype)
+        V_s = T.alloc_shared((page, dim), dtype)
+        score = T.alloc_fragment((rows, page), T.float32)
+        weight = T.alloc_fragment((rows, page), dtype)
+        out = T.alloc_fragment((rows, dim), T.float32)
+        top, before = (T.alloc_fragment((rows,), T.float32) for _ in range(2))
+        alpha, row, total = (T.alloc_fragment((rows,), T.float32) for _ in range(3))
+        T.copy(Q[b, g * group, 0], Q_s)
+        T.clear(out)
+        T.clear(total)
+        T.fill(top, -1e30)  # finite: a part without keys has no maximum
+        used = T.ceildiv(lengths[b], page)
+        each = T.ceildiv(used, splits)
+        for n in T.Pipelined(part * each, T.min(used, (part + 1) * each), num_stages=2):
+            T.copy(K[table[b, n], 0:page, g, :], K_s)
+            T.gemm(Q_s, K_s, score, transpose_B=True, clear_accum=True)
+            for i, j in T.Parallel(rows, page):
+                seen = n * page + j < lengths[b]
+                score[i, j] = T.if_then_else(seen, score[i, j] * scale, -T.infinity(T.float32))
+            T.copy(top, before)
+            T.reduce_max(score, top, dim=1, clear=False)
+            for i in T.Parallel(rows):
+                alpha[i] = T.exp2(before[i] - top[i])
+            for i, j in T.Parallel(rows, page):
+                score[i, j] = T.exp2(score[i, j] - top[i])
+            T.reduce_sum(score, row, dim=1)
+            for i in T.Parallel(rows):
+                total[i] = total[i] * alpha[i] + row[i]
+            for i, d in T.Parallel(rows, dim):
+                out[i, d] *= alpha[i]
+            T.copy(score, weight)
+            T.copy(V[table[b, n], 0:page, g, :], V_s)
+            T.gemm(weight, V_s, out)
+        for i, d in T.Parallel(rows, dim):
+            if i < group:
+                partial[b, g * group + i, part, d] = out[i, d] / T.max(total[i], 1e-30)
+        for i in T.Parallel(rows):
+            if i < group:
+                lse[b, g * group + i, part] = top[i] + T.log2(T.max(total[i], 1e-30))
+    with T.Kernel(heads, B, threads=128) as (h, b):
+        o = T.alloc_fragment((splits, dim), T.float32)
+        share = T.alloc_fragment((splits,), T.float32)
+        top, total = (T.alloc_fragment((1,), T.float32) for _ in range(2))
+        sum_of = T.alloc_fragment((dim,), T.float32)
+        T.copy(lse[b, h, 0], share)
+        T.copy(partial[b, h, 0, 0], o)
+        T.reduce_max(share, top, dim=0)
+        for s in T.Parallel(splits):
+            share[s] = T.exp2(share[s] - top[0])
+        T.reduce_sum(share, total, dim=0)
+        for s, d in T.Parallel(splits, dim):
+            o[s, d] *= share[s] / total[0]
+        T.reduce_sum(o, sum_of, dim=0)
+        T.copy(sum_of, O[b, h, 0])
+    return O
+
+
+def reference(q, k, v, table, lengths):
+    out = np.empty_like(q)
+    for b, length in enumerate(lengths):
+        group = q.shape[1] // k.shape[2]
+        key, value = (a[table[b]].reshape(-1, *a.shape[2:])[:length] for a in (k, v))
+        key, value = (np.repeat(a, group, axis=1) for a in (key, value))
+        score = np.einsum("hd,jhd->hj", q[b], key) / math.sqrt(q.shape[-1])
+        weight = np.exp(score - score.max(axis=-1, keepdims=True))
+        out[b] = np.einsum("hj,jhd->hd", weight / weight.sum(axis=-1, keepdims=True), value)
+    return out
+
+
+def case(lengths, heads, kv_heads, dim, page, splits, **more):
+    most = -(-max(lengths) // page)
+    pages = most * len(lengths) + 3
+
+    def inputs(rng):
+        kv = (normal(rng, pages, page, kv_heads, dim, dtype=np.float16) for _ in range(2))
+        table = rng.permutation(pages)[: most * len(lengths)].reshape(len(lengths), most)
+        q = normal(rng, len(lengths), heads, dim, dtype=np.float16)
+        return q, *kv, table.astype(np.int32), np.array(lengths, np.int32)
+
+    return Case(
+        kernel=flash_decoding,
+        inputs=inputs,
+        reference=reference,
+        options={"splits": splits},
+        # Weights and output are rounded to float16; values are within 4.
+        rtol=unit(np.float16),
+        atol=4 * unit(np.float16) / 2,
+        name=f"{lengths} keys, {heads} heads of {kv_heads}x{dim}, {splits} parts",
+        **more,
+    )
+
+
+CASES = [case((200, 1, 77), 8, 2, 64, 32, 3), case((300,), 4, 1, 128, 32, 4, emulate=False)]
+
+if __name__ == "__main__":
+    main(CASES)

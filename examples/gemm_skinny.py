@@ -1,0 +1,51 @@
+"""Skinny GEMM: a few rows against a large weight, as in decoding a batch of tokens.
+
+Time is that of reading the weight once, so every block must keep bytes of it in flight. The weight
+takes the side of the tile that is wide (its rows are the columns of C); the few rows of A take the
+narrow one: C is computed as the transpose of W @ A.T and turned over when it is written.
+"""
+
+import numpy as np
+from _run import Case, main, normal, sum_error, unit
+
+import tile_frontend as tile
+import tile_frontend.language as T
+
+
+@tile.jit
+def matmul_skinny(A, W, dtype, block_M=16, block_N=64, block_K=128, stages=4):
+    """C = A @ W.T for A of few rows."""
+    M, N, K = T.const("M, N, K")
+    A: T.Tensor((M, K), dtype)
+    W: T.Tensor((N, K), dtype)
+    C = T.empty((M, N), dtype)
+    with T.Kernel(T.ceildiv(N, block_N), T.ceildiv(M, block_M), threads=128) as (bx, by):
+        W_s = T.alloc_shared((block_N, block_K), dtype)
+        A_s = T.alloc_shared((block_M, block_K), dtype)
+        C_t = T.alloc_fragment((block_N, block_M), T.float32)
+        T.clear(C_t)
+        for k in T.Pipelined(T.ceildiv(K, block_K), num_stages=stages):
+            T.copy(W[bx * block_N, k * block_K], W_s)
+            T.copy(A[by * block_M, k * block_K], A_s)
+            T.gemm(W_s, A_s, C_t, transpose_B=True)
+        for j, i in T.Parallel(block_N, block_M):
+            C[by * block_M + i, bx * block_N + j] = C_t[j, i]
+    return C
+
+
+def case(M, N, K, dtype=np.float16, **options):
+    return Case(
+        kernel=matmul_skinny,
+        inputs=lambda rng: (normal(rng, M, K, dtype=dtype), normal(rng, N, K, dtype=dtype)),
+        reference=lambda a, w: a @ w.T,
+        options={"dtype": T.dtype(dtype), **options},
+        rtol=unit(dtype),
+        atol=sum_error(K),
+        name=f"{M}x{N}x{K}",
+    )
+
+
+CASES = [case(1, 200, 520), case(5, 130, 264, block_M=8), case(33, 72, 104, block_M=32)]
+
+if __name__ == "__main__":
+    main(CASES)

@@ -1,0 +1,58 @@
+"""Softmax of rows that fit in registers: read once, written once.
+
+A block holds a few whole rows. Their maxima are taken away before the exponential, so that no sum
+overflows; a row is divided by its sum before it leaves the registers.
+"""
+
+import numpy as np
+from _run import Case, main, normal, unit
+
+import tile_frontend as tile
+import tile_frontend.language as T
+
+
+@tile.jit
+def softmax(X, dtype=T.float16, rows=4):
+    """Y[i, :] = exp(X[i, :]) / sum of exp(X[i, :])."""
+    M, N = T.const("M, N")
+    X: T.Tensor((M, N), dtype)
+    Y = T.empty((M, N), dtype)
+    with T.Kernel(T.ceildiv(M, rows), threads=128) as block:
+        x = T.alloc_fragment((rows, N), T.float32)
+        top = T.alloc_fragment((rows,), T.float32)
+        total = T.alloc_fragment((rows,), T.float32)
+        T.copy(X[block * rows, 0], x)
+        T.reduce_max(x, top, dim=1)
+        for i, j in T.Parallel(rows, N):
+            x[i, j] = T.exp(x[i, j] - top[i])
+        T.reduce_sum(x, total, dim=1)
+        for i, j in T.Parallel(rows, N):
+            x[i, j] /= total[i]
+        T.copy(x, Y[block * rows, 0])
+    return Y
+
+
+def reference(x):
+    e = np.exp(x - x.max(axis=1, keepdims=True))
+    return e / e.sum(axis=1, keepdims=True)
+
+
+def case(M, N, dtype, emulate=True, **options):
+    return Case(
+        kernel=softmax,
+        inputs=lambda rng: (3 * normal(rng, M, N, dtype=dtype),),
+        reference=reference,
+        options={"dtype": T.dtype(dtype), **options},
+        emulate=emulate,
+        rtol=unit(dtype) + 16 * unit(np.float32),  # exponent, sum and quotient in float32
+        atol=SUBNORMAL,
+        name=f"{M}x{N} {np.dtype(dtype).name}",
+    )
+
+
+SUBNORMAL = 2.0**-24
+"""The smallest step of float16, which small weights are rounded to."""
+CASES = [case(5, 1000, np.float16), case(7, 333, np.float32, False, rows=2)]
+
+if __name__ == "__main__":
+    main(CASES)

@@ -1,0 +1,42 @@
+"""Transpose: rows are read and rows are written; the turn happens in shared memory.
+
+Written element by element one of the two sides would touch a line of memory for every number. A
+tile in shared memory has no lines; how it is laid out against bank conflicts is the compiler's
+choice.
+"""
+
+import numpy as np
+from _run import Case, main, normal
+
+import tile_frontend as tile
+import tile_frontend.language as T
+
+
+@tile.jit
+def transpose(X, dtype, block=64):
+    M, N = T.const("M, N")
+    X: T.Tensor((M, N), dtype)
+    Y = T.empty((N, M), dtype)
+    with T.Kernel(T.ceildiv(N, block), T.ceildiv(M, block), threads=128) as (bx, by):
+        X_s = T.alloc_shared((block, block), dtype)
+        Y_l = T.alloc_fragment((block, block), dtype)
+        T.copy(X[by * block, bx * block], X_s)
+        T.transpose(X_s, Y_l)
+        T.copy(Y_l, Y[bx * block, by * block])
+    return Y
+
+
+def case(M, N, dtype):
+    return Case(
+        kernel=transpose,
+        inputs=lambda rng: (normal(rng, M, N, dtype=dtype),),
+        reference=lambda x: x.T,
+        options={"dtype": T.dtype(dtype)},
+        name=f"{M}x{N} {np.dtype(dtype).name}",
+    )
+
+
+CASES = [case(65, 200, np.float32), case(130, 72, np.float16)]
+
+if __name__ == "__main__":
+    main(CASES)
