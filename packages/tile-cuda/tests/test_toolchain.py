@@ -7,9 +7,11 @@ from tile_cuda.compiler_messages import parse_messages, raise_for_performance, s
 from tile_cuda.container import ARCHIVE, Contents, KernelUsage
 from tile_cuda.cubin import kernels_of, sections
 from tile_cuda.emulate.source import compile_ptx
+from tile_cuda.nvrtc import find_nvrtc
 from tile_cuda.prelude.index import pieces_for
 from tile_cuda.toolchain import compile_source, find_compiler, options_for
 from tile_ir.diag import InternalError, Span, TileError
+from tile_ir.testing.requires import requires
 
 PLAIN = 'extern "C" __global__ void k(float *x) { x[threadIdx.x] = expf(x[threadIdx.x]); }\n'
 SHARED = """extern "C" __global__ void k(float *x) {
@@ -163,3 +165,14 @@ def test_the_usage_of_kernels_is_packed_and_read_back(tmp_path):
 def test_other_files_are_no_cubins():
     with pytest.raises(InternalError):
         sections(b"MZ not an ELF file")
+
+
+def test_the_compiler_speaks_every_time():
+    """A cache of the compiler's own would give machine code without its remarks."""
+    compiler = find_nvrtc()
+    requires("NVRTC", compiler is not None)
+    text = 'extern "C" __global__ void k(int *x) { x[0] = 1; }'
+    options = options_for("sm_90a", strict=False)
+    logs = [compiler.compile(text, "k.cu", options).log for _ in range(2)]
+    assert ["0 bytes spill stores" in log for log in logs] == [True, True]
+    assert ("--no-cache" in compiler._always) == (compiler.version >= (12, 9))

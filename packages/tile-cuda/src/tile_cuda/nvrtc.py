@@ -30,6 +30,11 @@ MINIMAL_SINCE = (12, 4)
 """The first version that can leave out what our text never uses (textures, the runtime's own calls,
 launches from a device): 5 of the 26 ms of the smallest kernel."""
 
+CACHES_SINCE = (12, 9)
+"""The first version with a cache of its own. What comes from there comes without the assembler's
+remarks, so that spills and serialized products would pass unseen the second time; and we have a
+cache."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Compiled:
@@ -48,7 +53,8 @@ class Nvrtc:
         major, minor = ctypes.c_int(), ctypes.c_int()
         self._check(self._library.nvrtcVersion(ctypes.byref(major), ctypes.byref(minor)))
         self.version = (major.value, minor.value)
-        self._always = ("--minimal",) if self.version >= MINIMAL_SINCE else ()
+        always = {"--minimal": MINIMAL_SINCE, "--no-cache": CACHES_SINCE}
+        self._always = tuple(o for o, since in always.items() if self.version >= since)
 
     def key(self) -> str:
         """What the machine code depends on: the version, and which build of the library it is."""
