@@ -38,8 +38,8 @@ REFUSED = {
 """(file, or file and number of its case, target) -> the code of the error for a target that cannot
 have it, and why."""
 SPILLING = {
-    ("attention 3", "rocm -arch=gfx1100"): (16, "operands are held twice: heads of 256 are wide"),
-    ("mla_decode 1", "rocm -arch=gfx1100"): (700, "the same, and 512 columns of results"),
+    ("attention 3", "rocm -arch=gfx1100"): (32, "heads of 256 fill the registers; 15 to 19"),
+    ("mla_decode 1", "rocm -arch=gfx1100"): (700, "not understood: results take 64 a thread"),
 }
 """(file and number of its case, target) -> the most registers that a thread keeps in memory, and
 why."""
