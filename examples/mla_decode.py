@@ -91,7 +91,7 @@ def case(B, heads, S, latent, rope, **more):
 
 CASES = [
     case(2, 17, 77, 128, 32, tiles={"gfx1100": {"block": 16}}),
-    case(1, 20, 130, 512, 64, emulate=False),
+    case(1, 20, 130, 512, 64, tiles={"gfx1100": {"block": 16}}, emulate=False),
 ]
 
 if __name__ == "__main__":

@@ -11,9 +11,9 @@ from __future__ import annotations
 from math import prod
 from typing import TYPE_CHECKING
 
-from tile_ir.expr import Const, loads
+from tile_ir.expr import Const, free_vars, loads
 from tile_ir.ops import Atom, For, Store
-from tile_ir.rewrite import walk
+from tile_ir.rewrite import stmt_exprs, walk
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -29,6 +29,7 @@ __all__ = [
     "fills_registers",
     "in_order",
     "stays_a_loop",
+    "steps_at_once",
 ]
 
 LOADS_STARTED = "tile_loads_started"
@@ -64,6 +65,42 @@ def brings_operands(loop: For, buffers: Mapping[str, Buffer]) -> bool:
         return False
     stores = (s for part in loop.body for s in walk((part,)) if isinstance(s, Store))
     return any(_scopes(s, buffers) == ("shared", "local") for s in stores)
+
+
+_MOST_STEPS = 8
+_STEPS_AT_ONCE = 4
+
+
+def steps_at_once(loop: For, buffers: Mapping[str, Buffer]) -> int:
+    """How many steps of a product stand side by side; 0: all of them.
+
+    The operands of many steps are read long before they are used, and fill the registers, whatever
+    stands between the steps. Steps that take registers by their number have to stand all.
+    """
+    bounds = (loop.start, loop.stop, loop.step)
+    if not all(isinstance(e, Const) for e in bounds):
+        return 0
+    steps = len(range(*(int(e.value) for e in bounds if isinstance(e, Const))))
+    inside = list(walk(loop.body))
+    stored = (
+        i for s in inside if isinstance(s, Store) and _local(s.buffer, buffers) for i in s.indices
+    )
+    loaded = (
+        i
+        for s in inside
+        for e in stmt_exprs(s)
+        for x in loads(e)
+        if _local(x.buffer, buffers)
+        for i in x.indices
+    )
+    regions = (r for s in inside if isinstance(s, Atom) for r in (s.a, s.b, s.c))
+    starts = (x.start for r in regions if _local(r.buffer, buffers) for x in r.ranges)
+    numbered = any(loop.var in free_vars(e) for e in (*stored, *loaded, *starts))
+    return 0 if numbered or steps <= _MOST_STEPS or steps % _STEPS_AT_ONCE else _STEPS_AT_ONCE
+
+
+def _local(name: str, buffers: Mapping[str, Buffer]) -> bool:
+    return buffers[name].scope == "local"
 
 
 _REGISTER_BITS = 32

@@ -28,7 +28,13 @@ from tile_passes.emit.device_statements import (
     print_nothing,
     refuse_print,
 )
-from tile_rocm.ordering import brings_operands, fills_registers, in_order, stays_a_loop
+from tile_rocm.ordering import (
+    brings_operands,
+    fills_registers,
+    in_order,
+    stays_a_loop,
+    steps_at_once,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -62,16 +68,17 @@ def _for_with_steps_in_pairs(spec: TargetSpec) -> Rule:
             p.out.line(point)
             p.body(inner)
 
-        _loop(p, s, body)
+        _loop(p, s, body, steps_at_once(s, p.exprs.buffers))
 
     return rule
 
 
-def _loop(p: StmtPrinter, s: Stmt, body: Callable[[Body], None]) -> None:
+def _loop(p: StmtPrinter, s: Stmt, body: Callable[[Body], None], at_once: int = 0) -> None:
+    """A loop; `at_once` of its trips stand side by side where it is not 0."""
     assert isinstance(s, For)
     hints = []
-    if s.unroll > 1:
-        hints.append(f"#pragma unroll {s.unroll}")
+    if at_once or s.unroll > 1:
+        hints.append(f"#pragma unroll {at_once or s.unroll}")
     elif s.kind in ("unroll", "vectorized"):
         hints.append("#pragma unroll")
     elif stays_a_loop(s, p.exprs.buffers):
