@@ -330,3 +330,13 @@ def test_damaged_archives_are_not_taken_over(oracle, cache_folder, tmp_path):
     with pytest.raises(TileError, match="not what was stored"):
         cache_commands.import_entries(bad)
     assert list(cache_folder.iterdir()) == []
+
+
+@pytest.mark.parametrize("name", ["a.py", "prelude/b.inc", "c.odd"])
+def test_every_file_of_a_package_is_part_of_the_key(tmp_path, name):
+    (tmp_path / "prelude").mkdir()
+    before = driver._stamp(tmp_path)
+    (tmp_path / "a.pyc").write_text("made by Python")
+    assert driver._stamp(tmp_path) == before
+    (tmp_path / name).write_text("edited")
+    assert driver._stamp(tmp_path) != before

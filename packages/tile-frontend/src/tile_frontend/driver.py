@@ -43,8 +43,8 @@ if TYPE_CHECKING:
 _LOG = logging.getLogger("tile")
 _LIBRARY = "kernel"
 _SOURCE = "source"
-_SOURCES = (".py", ".h", ".c", ".cuh", ".yaml")
-"""Suffixes of the files that decide what a package generates."""
+_BUILT = (".pyc", ".pyo")
+"""Suffixes of the files of a package that decide nothing: Python made them from others."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -318,10 +318,10 @@ def _versions(target: str) -> tuple[str, ...]:
 
 
 def _stamp(folder: Path) -> str:
-    """Size and time of every source file, so that an edited checkout never meets kernels of its
+    """Size and time of every file, so that an edited checkout never meets kernels of its
     former self.
     """
-    files = (p for p in folder.rglob("*") if p.suffix in _SOURCES)
+    files = (p for p in folder.rglob("*") if p.suffix not in _BUILT and p.is_file())
     facts = ((str(p.relative_to(folder)), p.stat()) for p in sorted(files))
     return disk.key_of(*(f"{name} {s.st_size} {s.st_mtime_ns}" for name, s in facts))
 

@@ -45,8 +45,6 @@ TILE_FN unsigned short tile_f32_to_bf16(float x) {
 #endif
 }
 
-TILE_FN unsigned short tile_f64_to_bf16(double x) { return tile_f32_to_bf16(tile_to_odd(x)); }
-
 TILE_FN unsigned tile_pack_bf16(float low, float high) {
 #if __CUDA_ARCH__ >= 800
   unsigned r;
@@ -79,8 +77,6 @@ TILE_FN float tile_f32_to_tf32(float x) {
   unsigned u = __float_as_uint(x);
   return x != x ? x : __uint_as_float((u + 0xfff + ((u >> 13) & 1)) & 0xffffe000);
 }
-
-TILE_FN float tile_f64_to_tf32(double x) { return tile_f32_to_tf32(tile_to_odd(x)); }
 
 /* f64 to f32 with the last bit set if anything was lost ("to odd"): rounding that once more to a
  * narrower type is as if the f64 had been rounded to it directly. */
@@ -172,10 +168,6 @@ TILE_FN unsigned char tile_f32_to_f8e5m2(float x) {
 #endif
 }
 
-TILE_FN float tile_f8e5m2_to_f32(unsigned char code) {
-  return tile_f16_to_f32((unsigned short)(code << 8)); /* f16 with the last 8 bits left out */
-}
-
 /* Floats to integers: truncated; out of range becomes the nearest bound, NaN becomes 0 (the
  * instruction gives the lowest number where 64 bits are involved). */
 TILE_FN int tile_f32_to_i32(float x) { return __float2int_rz(x); }
@@ -193,9 +185,3 @@ TILE_FN unsigned tile_f64_to_u32(double x) { return x == x ? __double2uint_rz(x)
 TILE_FN long long tile_f64_to_i64(double x) { return x == x ? __double2ll_rz(x) : 0; }
 
 TILE_FN unsigned long long tile_f64_to_u64(double x) { return x == x ? __double2ull_rz(x) : 0; }
-
-/* An i32 limited to a smaller type. */
-template <int LOW, int HIGH>
-TILE_FN int tile_limit(int x) {
-  return x < LOW ? LOW : x > HIGH ? HIGH : x;
-}

@@ -14,6 +14,7 @@ PRELUDE = Prelude(
     package=__package__,
     suffix=".cuh",
     language="CUDA",
+    shared=("integers", "values"),
     more={**format_blocks(BY_HAND), **box_blocks()},
     words=r"\b(?:tile_\w+|TILE_FN)\b",
 )

@@ -8,45 +8,6 @@ TILE_FN T tile_truncdiv(T a, T b) {
 }
 
 template <class T>
-TILE_FN T tile_truncmod(T a, T b) {
-  if constexpr ((T)-1 < (T)0) return b == (T)-1 ? (T)0 : (T)(a % b);
-  return (T)(a % b);
-}
-
-template <class T>
-TILE_FN T tile_floormod(T a, T b) {
-  T rest = tile_truncmod<T>(a, b);
-  if constexpr ((T)-1 < (T)0) return rest != 0 && (rest < 0) != (b < 0) ? (T)(rest + b) : rest;
-  return rest;
-}
-
-template <class T>
-TILE_FN T tile_floordiv(T a, T b) {
-  T quotient = tile_truncdiv<T>(a, b);
-  if constexpr ((T)-1 < (T)0) {
-    T rest = tile_truncmod<T>(a, b);
-    return (T)(quotient - (rest != 0 && (rest < 0) != (b < 0)));
-  }
-  return quotient;
-}
-
-template <class T>
-TILE_FN T tile_ceildiv(T a, T b) {
-  T rest = tile_truncmod<T>(a, b);
-  return (T)(tile_truncdiv<T>(a, b) + (rest != 0 && (rest < 0) == (b < 0)));
-}
-
-template <class T>
-TILE_FN T tile_imin(T a, T b) {
-  return a < b ? a : b;
-}
-
-template <class T>
-TILE_FN T tile_imax(T a, T b) {
-  return a > b ? a : b;
-}
-
-template <class T>
 TILE_FN T tile_iabs(T a) {
   return a < 0 ? (T)(0 - (ulong)a) : a;
 }

@@ -113,9 +113,3 @@ TILE_FN ulong tile_f32_to_u64(float x) {
   if (tile_isnan_f32(x)) return 0;
   return x >= 0x1p64f ? ~0ul : x > 0.0f ? (ulong)x : 0;
 }
-
-/* An i32 limited to a smaller type. */
-template <int LOW, int HIGH>
-TILE_FN int tile_limit(int x) {
-  return x < LOW ? LOW : x > HIGH ? HIGH : x;
-}

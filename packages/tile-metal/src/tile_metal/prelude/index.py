@@ -15,6 +15,7 @@ PRELUDE = Prelude(
     package=__package__,
     suffix=".metal",
     language="Metal",
+    shared=("integers",),
     more=format_blocks(BY_HAND, "static constant constexpr const"),
 )
 defined_names, mentioned = PRELUDE.defined_names, PRELUDE.mentioned

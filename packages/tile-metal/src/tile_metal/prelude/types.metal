@@ -30,12 +30,6 @@ TILE_FN thread T *tile_as(thread U *p) {
   return (thread T *)p;
 }
 
-/* N values that move together; 16 bytes are what one access moves at most. */
-template <class T, int N>
-struct alignas(N * sizeof(T) < 16 ? N * sizeof(T) : 16) tile_vec {
-  T v[N];
-};
-
 /* The value of F::of for every lane. */
 template <class F, class A, int N>
 TILE_FN auto tile_map(tile_vec<A, N> a) {

@@ -30,12 +30,14 @@ DEFINITION = re.compile(
 
 @dataclass(frozen=True, kw_only=True)
 class Prelude:
-    """The definitions in the files of a package that end in `suffix`, and `more` that are
-    generated; `words` finds what may be the name of one in a text."""
+    """The definitions in the files of a package that end in `suffix`, those of `shared` (files of
+    this folder, by their names without `.inc`), and `more` that are generated; `words` finds what
+    may be the name of one in a text."""
 
     package: str
     suffix: str
     language: str
+    shared: tuple[str, ...] = ()
     more: Mapping[str, str] = field(default_factory=dict, hash=False)
     words: str = r"\b(?:tile|TILE)_\w+"
 
@@ -77,9 +79,9 @@ class Prelude:
 def _blocks(prelude: Prelude) -> dict[str, str]:
     """Name -> text of everything that defines it, of every file."""
     found: dict[str, str] = {}
-    for file in sorted(files(prelude.package).iterdir(), key=lambda f: f.name):
-        if not file.name.endswith(prelude.suffix):
-            continue
+    own = (f for f in files(prelude.package).iterdir() if f.name.endswith(prelude.suffix))
+    shared = (files(__package__).joinpath(f"{name}.inc") for name in prelude.shared)
+    for file in (*shared, *sorted(own, key=lambda f: f.name)):
         for text in re.split(r"\n\s*\n", file.read_text(encoding="utf-8").strip()):
             name = _defined(text, file.name)
             found[name] = f"{found[name]}\n\n{text}" if name in found else text

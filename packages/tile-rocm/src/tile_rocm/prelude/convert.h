@@ -15,8 +15,6 @@ TILE_FN float tile_bf16_to_f32(unsigned short code) {
 
 TILE_FN unsigned short tile_f32_to_bf16(float x) { return tile_bits_to<unsigned short>((__bf16)x); }
 
-TILE_FN unsigned short tile_f64_to_bf16(double x) { return tile_f32_to_bf16(tile_to_odd(x)); }
-
 /* Many at once, two by an instruction where there is one. */
 template <int N>
 TILE_FN tile_vec<unsigned short, N> tile_encode_f16(tile_vec<float, N> x) {
@@ -37,8 +35,6 @@ TILE_FN float tile_f32_to_tf32(float x) {
   unsigned u = tile_bits_to<unsigned>(x);
   return x != x ? x : tile_bits_to<float>((u + 0xfff + ((u >> 13) & 1)) & 0xffffe000);
 }
-
-TILE_FN float tile_f64_to_tf32(double x) { return tile_f32_to_tf32(tile_to_odd(x)); }
 
 /* f64 to f32 with the last bit set if anything was lost ("to odd"): rounding that once more to a
  * narrower type is as if the f64 had been rounded to it directly. Nearest gives one of the two f32
@@ -160,10 +156,6 @@ TILE_FN unsigned char tile_f32_to_f8e5m2(float x) {
 #endif
 }
 
-TILE_FN float tile_f8e5m2_to_f32(unsigned char code) {
-  return tile_f16_to_f32((unsigned short)(code << 8)); /* f16 with the last 8 bits left out */
-}
-
 /* No further from zero than `most`; NaN stays. */
 TILE_FN float tile_within(float x, float most) {
   return x > most ? most : x < -most ? -most : x;
@@ -195,10 +187,4 @@ TILE_FN long long tile_f64_to_i64(double x) {
 
 TILE_FN unsigned long long tile_f64_to_u64(double x) {
   return x >= 0x1p64 ? ~0ull : x > 0.0 ? (unsigned long long)x : 0;
-}
-
-/* An i32 limited to a smaller type. */
-template <int LOW, int HIGH>
-TILE_FN int tile_limit(int x) {
-  return x < LOW ? LOW : x > HIGH ? HIGH : x;
 }

@@ -26,18 +26,6 @@ TILE_FN void tile_move_or_zero(void *dst, const void *src, bool valid) {
   tile_move<BYTES>(dst, r.v);
 }
 
-template <int N, class T>
-TILE_FN tile_vec<T, N> tile_load(const T *p) {
-  tile_vec<T, N> r;
-  tile_move<N * sizeof(T)>(r.v, p);
-  return r;
-}
-
-template <int N, class T>
-TILE_FN void tile_store(T *p, tile_vec<T, N> x) {
-  tile_move<N * sizeof(T)>(p, x.v);
-}
-
 /* Registers as one operand of an instruction, and back. */
 template <class T>
 TILE_FN T tile_take(const void *p) {
@@ -72,15 +60,4 @@ TILE_FN tile_simd<int, 8> tile_take_sextets(const void *p) {
   return (tile_simd<int, 8>){(int)(x.s0 | x.s1 << 24),      (int)(x.s1 >> 8 | x.s2 << 16),
                              (int)(x.s2 >> 16 | x.s3 << 8), (int)(x.s4 | x.s5 << 24),
                              (int)(x.s5 >> 8 | x.s6 << 16), (int)(x.s6 >> 16 | x.s7 << 8), 0, 0};
-}
-
-/* Two 4-bit codes share a byte, the even element in the low half. */
-TILE_FN unsigned char tile_load_nibble(const unsigned char *p, int i) {
-  return p[i >> 1] >> ((i & 1) * 4) & 15;
-}
-
-/* Both halves of a byte must be written by one thread: the other half is read and written back. */
-TILE_FN void tile_store_nibble(unsigned char *p, int i, unsigned char code) {
-  int shift = (i & 1) * 4;
-  p[i >> 1] = (unsigned char)((p[i >> 1] & (0xf0 >> shift)) | (code & 15) << shift);
 }
