@@ -106,17 +106,17 @@ CASES = {
     ),
     "scale in the loop": Case(
         lambda: kernels.scaled_matmul.get_tir(**SIZES),
-        {"scaled_matmul.k.copies": 1, "scaled_matmul.copy:C.interleave": LEAVES},
-        "g{4}0",
         {"scaled_matmul.k.copies": 2},
         "g{8}10",
+        {"scaled_matmul.k.copies": 1, "scaled_matmul.copy:C.interleave": LEAVES},
+        "g{4}0",
     ),
     "scale in the loop, one group": Case(
         lambda: kernels.scaled_matmul.get_tir(**SIZES, block_M=64, threads=128),
-        {"scaled_matmul.k.copies": 1},
-        "g{4}0",
         {"scaled_matmul.k.copies": 2},
         "g{8}10",
+        {"scaled_matmul.k.copies": 1},
+        "g{4}0",
     ),
     "nested loops": Case(
         lambda: kernels.matmul_of_sums.get_tir(**SIZES, parts=4),

@@ -116,9 +116,9 @@ from tile_ir.ops import (
 from tile_ir.rewrite import declared, map_all_exprs, map_stmts, replace, substitute, with_body
 from tile_ir.types import i32
 from tile_passes.base import Pass
-from tile_passes.lower.renaming import renamed
 from tile_passes.naming import Names
 from tile_passes.plan.plan_tiles import IN_A_LOOP
+from tile_passes.renaming import renamed
 
 if TYPE_CHECKING:
     from tile_ir.core import Function

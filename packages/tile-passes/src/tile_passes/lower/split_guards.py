@@ -40,8 +40,8 @@ from tile_passes.analysis.facts import Facts
 from tile_passes.base import Pass, PassContext
 from tile_passes.lower.affine import at_zero, coefficient
 from tile_passes.lower.context import ZERO
-from tile_passes.lower.renaming import renamed
 from tile_passes.naming import Names
+from tile_passes.renaming import renamed
 
 if TYPE_CHECKING:
     from tile_ir.core import Buffer, Function

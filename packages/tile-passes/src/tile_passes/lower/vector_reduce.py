@@ -18,8 +18,8 @@ from tile_ir.ops import Alloc, For, Store
 from tile_ir.rewrite import replace, stmt_exprs, walk
 from tile_passes.lower.loops import counted, with_value
 from tile_passes.lower.reductions import identity
-from tile_passes.lower.renaming import renamed
 from tile_passes.lower.vector_body import Capabilities, NotVectorizable, VectorBody
+from tile_passes.renaming import renamed
 
 if TYPE_CHECKING:
     from tile_ir.expr import Var

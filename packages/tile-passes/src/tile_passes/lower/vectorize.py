@@ -33,10 +33,10 @@ from tile_ir.rewrite import (
 )
 from tile_passes.lower.context import ZERO
 from tile_passes.lower.loops import counted
-from tile_passes.lower.renaming import renamed
 from tile_passes.lower.vector_body import Capabilities, NotVectorizable, VectorBody
 from tile_passes.lower.vector_reduce import vector_reduction
 from tile_passes.naming import Names
+from tile_passes.renaming import renamed
 
 if TYPE_CHECKING:
     from tile_ir.core import Buffer, Function

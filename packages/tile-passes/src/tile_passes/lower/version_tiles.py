@@ -25,8 +25,8 @@ from tile_passes.analysis.context import FactWalk
 from tile_passes.analysis.facts import Facts
 from tile_passes.base import Pass, PassContext
 from tile_passes.legalize.simplify import simplify
-from tile_passes.lower.renaming import renamed
 from tile_passes.naming import Names
+from tile_passes.renaming import renamed
 
 if TYPE_CHECKING:
     from tile_ir.core import Buffer, Function

@@ -51,8 +51,8 @@ that speaks of statements by name, as `plan-copies` decided (`copies` of a loop)
                 copy A[:, (k + 1) * 32 : +32] -> A_s_1[:, :]
                 copy B[(k + 1) * 32 : +32, :] -> B_s_1[:, :]
                 gemm A_s_1[:, :], B_s_1[:, :] -> part_1[:, :] init = true
-                parallel (i, j) in (64, 64) {
-                  store C_l[i, j] = C_l[i, j] + part_1[i, j] * 0.5
+                parallel (i_1, j_1) in (64, 64) {
+                  store C_l[i_1, j_1] = C_l[i_1, j_1] + part_1[i_1, j_1] * 0.5
                 }
               }
               copy C_l[:, :] -> C[:, :]
@@ -69,7 +69,7 @@ from typing import TYPE_CHECKING
 from tile_ir import build as b
 from tile_ir.expr import Const, loads
 from tile_ir.opdef import bodies
-from tile_ir.ops import Alloc, Copy, Fill, For, Gemm, Let, Reduce, View
+from tile_ir.ops import Alloc, Copy, Fill, For, Gemm, Reduce, View
 from tile_ir.rewrite import (
     declared,
     map_all_exprs,
@@ -85,7 +85,7 @@ from tile_passes.base import Pass, PassContext
 from tile_passes.naming import Names
 from tile_passes.plan.keys import Names as Keys
 from tile_passes.plan.keys import kernels, loop_key, tiles_of
-from tile_passes.renaming import with_buffer
+from tile_passes.renaming import renamed, with_buffer
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -111,7 +111,7 @@ def even_trips(loop: For) -> bool:
 def is_plain(loop: For) -> bool:
     """Whether the statements of a loop can stand in it twice."""
     by_hand = bool(loop.order or loop.stage)
-    return not by_hand and not any(isinstance(s, (Alloc, Let, View)) for s in walk(loop.body))
+    return not by_hand and not any(isinstance(s, (Alloc, View)) for s in walk(loop.body))
 
 
 def private_tiles(body: Body, loop: For, buffers: Mapping[str, Buffer]) -> tuple[str, ...]:
@@ -162,11 +162,14 @@ def _filled(stmt: Stmt, buffers: Mapping[str, Buffer]) -> str | None:
     return buffer.name if whole else None
 
 
-def unrolled(loop: For, copies: Mapping[str, str]) -> For:
-    """The loop over pairs of iterations; the second one uses the tiles that `copies` names."""
+def unrolled(loop: For, copies: Mapping[str, str], names: Names) -> For:
+    """The loop over pairs of iterations; the second one uses the tiles that `copies` names, and has
+    scalars of its own.
+    """
     assert isinstance(loop.step, Const)
     step = int(loop.step.value)
     later = map_all_exprs(loop.body, substitute({loop.var: b.add(loop.var, step)}))
+    later = renamed(later, names)
     for old, new in copies.items():
         later = tuple(with_buffer(s, old, new) for s in later)
     return replace(
@@ -191,7 +194,7 @@ def with_copies(fn: Function, loops: Mapping[int, tuple[str, ...]]) -> Function:
                 out += [s, replace(s, buffer=copy)]
             elif id(s) in copies:
                 assert isinstance(s, For)
-                out.append(unrolled(s, copies[id(s)]))
+                out.append(unrolled(s, copies[id(s)], names))
             else:
                 out.append(map_bodies(s, visit))
         return tuple(out)
