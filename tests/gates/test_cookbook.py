@@ -1,4 +1,4 @@
-"""Every case of every example becomes machine code for five GPUs, which need not be there, and its
+"""Every case of every example becomes machine code for seven GPUs, which need not be there, and its
 registers suffice.
 """
 
@@ -28,6 +28,8 @@ FILES = sorted(p for p in FOLDER.glob("*.py") if p.stem not in ("_run", "quickst
 TARGETS = (
     "cuda -arch=sm_80",
     "cuda -arch=sm_90a",
+    "cuda -arch=sm_100a",
+    "cuda -arch=sm_120",
     "rocm -arch=gfx942",
     "rocm -arch=gfx1100",
     "metal -arch=apple9",
