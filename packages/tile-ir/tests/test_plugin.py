@@ -11,6 +11,7 @@ from tile_ir.diag import TileError
 from tile_ir.plugin import (
     GROUPS,
     DeviceManifest,
+    DialectManifest,
     OpManifest,
     PassManifest,
     PluginError,
@@ -270,3 +271,11 @@ def _with_path(code):
     from pathlib import Path
 
     return f"import sys; sys.path.insert(0, {str(Path(plugin.__file__).parents[1])!r}); {code}"
+
+
+@pytest.mark.parametrize("names", [(), ("two words",), ("fine", "1st")])
+def test_a_dialect_lists_names_of_python(names):
+    with pytest.raises(TileError) as caught:
+        DialectManifest(name="toy", lookup="toy:lookup", names=names)
+    assert caught.value.code == "E0902"
+    assert "names" in caught.value.message

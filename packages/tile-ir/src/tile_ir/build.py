@@ -422,7 +422,8 @@ def load(buffer: Buffer, indices: Sequence[ExprLike] = (), slot: Slot | None = N
     """
     exprs = _indices(buffer, indices)
     lanes = exprs[-1].dtype.lanes if exprs else 1
-    return Load(buffer.name, exprs, buffer.dtype.with_lanes(lanes), slot)
+    t = buffer.dtype if lanes == 1 else buffer.dtype.with_lanes(lanes)
+    return Load(buffer.name, exprs, t, slot)
 
 
 def region(buffer: Buffer, ranges: Sequence[RangeLike], slot: Slot | None = None) -> Region:

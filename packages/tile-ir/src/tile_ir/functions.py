@@ -117,12 +117,14 @@ _TABLE = [
         "i32",
         {
             "device_workers": "blocks that run at once on the device",
+            "warp_width": "threads of a warp, 32 on a target without warps",
             "thread_index": "number of this thread in its block, from 0",
             "lane_index": "number of this thread in its warp, from 0",
-            "warp_index": "number of this thread's warp in its block, from 0",
+            "warp_index": "number of this thread's warp in its block, from 0; all lanes ask at once",
             "block_rank": "number of this block in its cluster, from 0",
         },
     ),
+    *_rows(1, "any", "u64", {"ballot": "the lanes of the warp in which x holds, a bit for each"}),
     *_rows(0, "any", "bool", {"elected": "true in one thread of the warp, the same at every call"}),
     *_rows(
         2,

@@ -16,7 +16,9 @@ from tile_ir.diag import TileError
 
 __all__ = [
     "PLUGIN_API",
+    "CommandManifest",
     "DeviceManifest",
+    "DialectManifest",
     "Manifest",
     "OpManifest",
     "PassManifest",
@@ -101,13 +103,23 @@ class TargetManifest(Manifest):
     * `host_arch()` returns the architecture at hand, for a target string without `-arch`.
     * `lowerings` is a table: atom, engine or op name -> function (statement, context).
     * `emulate(spec)` returns a `tile_ir.emulation.Emulation`: how artifacts run with no device.
+    * `export(spec)` returns a `tile_passes.launch.exported.Exporter`: what becomes of kernels in
+      libraries that run without these packages.
+    * `tables()` returns the folder (a `pathlib.Path`) of tuned configurations for its devices; the
+      tuner looks there after all other places.
     * `memory` names the kinds of memory that its kernels work on as array libraries call them; left
       out, it is the target's own name.
     * `rank` orders the targets that fit a machine: of several, the lowest is the default.
     """
 
     refs: ClassVar[tuple[str, ...]] = ("specs", "pipeline", "emit", "toolchain", "runtime")
-    optional_refs: ClassVar[tuple[str, ...]] = ("host_arch", "lowerings", "emulate")
+    optional_refs: ClassVar[tuple[str, ...]] = (
+        "host_arch",
+        "lowerings",
+        "emulate",
+        "export",
+        "tables",
+    )
 
     specs: Ref
     pipeline: Ref
@@ -117,6 +129,8 @@ class TargetManifest(Manifest):
     host_arch: Ref | None = None
     lowerings: Ref | None = None
     emulate: Ref | None = None
+    export: Ref | None = None
+    tables: Ref | None = None
     memory: tuple[str, ...] = ()
     rank: int = 50
 
@@ -181,3 +195,35 @@ class TunerManifest(Manifest):
     refs: ClassVar[tuple[str, ...]] = ("factory",)
 
     factory: Ref
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CommandManifest(Manifest):
+    """A command of `tile`: `factory(parser)` adds its options to an `argparse.ArgumentParser`, and
+    the default `run`, a function of the parsed options that returns a `tile_ir.exit_status`. The
+    description is its line of help.
+    """
+
+    refs: ClassVar[tuple[str, ...]] = ("factory",)
+
+    factory: Ref
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DialectManifest(Manifest):
+    """Names that the tile language has for one family of devices.
+
+    `names` are the names, and `lookup(name)` returns what a program gets that writes one of them
+    behind the language's own module. Only a name that is asked for loads the dialect.
+    """
+
+    refs: ClassVar[tuple[str, ...]] = ("lookup",)
+
+    lookup: Ref
+    names: tuple[str, ...]
+
+    def __post_init__(self) -> None:
+        Manifest.__post_init__(self)
+        bad = [name for name in self.names if not name.isidentifier()]
+        if bad or not self.names:
+            raise self.invalid(f"names holds {bad[0]!r}" if bad else "names is empty")

@@ -17,7 +17,9 @@ from typing import TYPE_CHECKING, Any, overload
 from tile_ir.diag import TileError
 from tile_ir.manifests import (
     PLUGIN_API,
+    CommandManifest,
     DeviceManifest,
+    DialectManifest,
     Manifest,
     OpManifest,
     PassManifest,
@@ -32,7 +34,9 @@ if TYPE_CHECKING:
 __all__ = [
     "GROUPS",
     "PLUGIN_API",
+    "CommandManifest",
     "DeviceManifest",
+    "DialectManifest",
     "DoctorReport",
     "Entry",
     "Manifest",
@@ -57,6 +61,8 @@ GROUPS: dict[str, type[Manifest]] = {
     "tile.passes": PassManifest,
     "tile.ops": OpManifest,
     "tile.tuners": TunerManifest,
+    "tile.dialects": DialectManifest,
+    "tile.commands": CommandManifest,
 }
 """Entry-point group -> the class that its manifests have."""
 
@@ -187,6 +193,10 @@ def load(group: Literal["tile.passes"], plugin: str | PassManifest) -> PassManif
 def load(group: Literal["tile.ops"], plugin: str | OpManifest) -> OpManifest: ...
 @overload
 def load(group: Literal["tile.tuners"], plugin: str | TunerManifest) -> TunerManifest: ...
+@overload
+def load(group: Literal["tile.dialects"], plugin: str | DialectManifest) -> DialectManifest: ...
+@overload
+def load(group: Literal["tile.commands"], plugin: str | CommandManifest) -> CommandManifest: ...
 @overload
 def load(group: str, plugin: str | Manifest) -> Manifest: ...
 def load(group: str, plugin: str | Manifest) -> Manifest:

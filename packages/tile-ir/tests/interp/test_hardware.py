@@ -63,6 +63,15 @@ def scaled(text: str, **options: Any) -> tuple[Any, Any]:
 
 
 @pytest.mark.parametrize("schedule", ["late", "issue"])
+def test_a_box_is_added_to_what_is_there(schedule: str) -> None:
+    a = np.arange(640, dtype=np.float32).reshape(20, 32)
+    text = SCALE.replace("B[x * 16 : +16, :] }", "B[x * 16 : +16, :] reduce = add }")
+    args = {"A": a, "B": np.full_like(a, 5)}
+    got = run(function(text), args, target=toy_spec("async"), schedule=schedule)["B"]  # type: ignore[arg-type]  # one of the two
+    np.testing.assert_array_equal(got, 2 * a + 5)
+
+
+@pytest.mark.parametrize("schedule", ["late", "issue"])
 def test_boxes_meet_threads_through_the_swizzle(schedule: str) -> None:
     got, a = scaled(SCALE, schedule=schedule)
     np.testing.assert_array_equal(got, 2 * a)

@@ -367,9 +367,10 @@ CODES: dict[str, tuple[str, str]] = {
         "8 bits or more.",
     ),
     "E1501": (
-        "needs a thread",
-        "The name gives a meaning to one thread of a block. Tile programs run on targets without "
-        "threads too; write the work with T.Parallel and tile operations.",
+        "no work of single threads",
+        "Threads are launched by T.Kernel and do not leave, arrive or wait for other blocks by "
+        "themselves; in a role, elements are divided by layouts. Write the work with T.Parallel "
+        "and tile operations, or without roles.",
     ),
     "E1502": (
         "needs particular hardware",
@@ -393,6 +394,11 @@ CODES: dict[str, tuple[str, str]] = {
     "E1506": (
         "raw code",
         "The name builds or calls code of another compiler, which means nothing here.",
+    ),
+    "E1507": (
+        "name of a package that is not installed",
+        "The name belongs to one family of devices and comes from the package of its target. "
+        "Install the package that the message names.",
     ),
     "E1508": (
         "vector made of several values",
@@ -421,6 +427,37 @@ CODES: dict[str, tuple[str, str]] = {
         "asynchronous copy of another kind",
         "T.tma_copy and T.async_copy move bytes between global and shared memory. They convert "
         "nothing, and a T.tma_copy into shared memory completes onto a barrier.",
+    ),
+    "E1515": (
+        "bad call of a function given as text",
+        "T.call_extern names a function of T.import_source and the type of its result. Integers, "
+        "bool, float32 and float64 go by value, elements of any type that fills bytes by address.",
+    ),
+    "E1516": (
+        "tensor that a pointer is not",
+        "A parameter of T.ptr is one tensor, in row-major order, of the type that T.make_tensor "
+        "says. T.StridedTensor declares strides.",
+    ),
+    "E1517": (
+        "no barrier of the whole grid there",
+        "What follows T.sync_grid is a kernel of its own. It stands in the body of the kernel "
+        "itself, and only global memory outlives it.",
+    ),
+    "E1518": (
+        "schedule of roles that contradicts itself",
+        "T.annotate_ws_schedule takes roles of different warps, pipelines with versions, and scopes "
+        "that name them. It changes nothing else: how roles are divided is planned.",
+    ),
+    "E1521": (
+        "not for single threads",
+        "Statements that name a thread run once for each thread of the block. What all threads do "
+        "together (barriers, tile operations, T.Parallel) does not depend on the thread: not in a "
+        "branch or loop that only some threads take, and not in its operands.",
+    ),
+    "E1522": (
+        "bad argument of a thread function",
+        "Lanes, widths and masks are integers; the width of a group of lanes is a power of two up "
+        "to a warp, and a mask is known while tracing.",
     ),
     "E1601": (
         "argument cannot be assigned to",

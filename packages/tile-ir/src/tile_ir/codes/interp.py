@@ -67,6 +67,11 @@ CODES: dict[str, tuple[str, str]] = {
         "Registers of a matrix instruction mean what its description says. Pass `target` to `run`,"
         " with a description that has the instruction.",
     ),
+    "E0518": (
+        "source text that only a target runs",
+        "The program calls a function that is given as source text of one target's language, and"
+        " says nothing that stands for it. Pass `reference=` to T.call_extern.",
+    ),
     "E0515": (
         "one arrival too many",
         "A barrier that counts ends its phase with the announced number of arrivals; a further one"

@@ -34,4 +34,10 @@ CODES: dict[str, tuple[str, str]] = {
         " but a vector that was bound to a name is read as a whole. Guard the access with `if`, or"
         " read element by element.",
     ),
+    "E0613": (
+        "warps of another kind",
+        "Threads of a warp exchange values, so the kernel is launched with whole warps, on a target"
+        " whose warps can exchange. The width of a warp is 32 or 64 threads, 32 on a target without"
+        " warps. Launch a multiple of it, or exchange through shared memory and T.sync_threads.",
+    ),
 }

@@ -38,6 +38,12 @@ CODES: dict[str, tuple[str, str]] = {
         "copies has rows of a size that the device's engine takes. T.copy and T.gemm in a "
         "T.Pipelined loop run everywhere.",
     ),
+    "E0713": (
+        "source text of another target",
+        "The kernel calls a function that is given as source text of one target's language, and"
+        " this target has another one. Pass `reference=` to T.call_extern, a function in the tile"
+        " language that does the same, which other targets carry out.",
+    ),
     "E0710": (
         "channel protocol violated",
         "Running the waits and hand-overs of all roles leads to a deadlock, to an access of a slot"

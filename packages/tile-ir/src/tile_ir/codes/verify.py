@@ -158,6 +158,16 @@ CODES: dict[str, tuple[str, str]] = {
         "A tile loop or parallel loop has as many extents as variables, each pair of one "
         "integer type.",
     ),
+    "E0438": (
+        "operands of a warp that do not fit",
+        "An exchange or reduction in warps works on one element for each thread of the block: "
+        "operands have one shape and one type, lanes are i32, and bits are combined in integers.",
+    ),
+    "E0439": (
+        "tiles of a cluster that do not fit",
+        "Blocks of a cluster add up a fragment, once; what they send lies in shared memory, in an "
+        "equal type, with room for each block but one.",
+    ),
     "E0460": (
         "op not of this stage",
         "Channels, roles and asynchronous operations exist once the program is scheduled.",
@@ -190,5 +200,10 @@ CODES: dict[str, tuple[str, str]] = {
         "bad hardware instruction",
         "The message says which rule of the instruction is broken: memory it moves between, sizes "
         "that it takes, barriers that are declared.",
+    ),
+    "E0468": (
+        "halves of a cluster's barrier that do not follow one another",
+        "Where the barrier of a cluster is taken apart, each arrival is followed by one wait, and "
+        "each wait by an arrival, on every way through the kernel.",
     ),
 }

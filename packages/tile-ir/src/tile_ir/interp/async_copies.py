@@ -17,6 +17,7 @@ from tile_ir.interp.phases import Action, phases_of
 from tile_ir.interp.schedule import engines_of
 from tile_ir.interp.shared_tiles import Box
 from tile_ir.interp.storage import poison_value
+from tile_ir.interp.stores import combiner
 from tile_ir.interp.threads import active, of_thread
 
 if TYPE_CHECKING:
@@ -84,8 +85,9 @@ def box_load(cx: Compiler, s: ops.BoxLoad) -> Callable[[Env], None]:
 
 @rule(ops.BoxStore)
 def box_store(cx: Compiler, s: ops.BoxStore) -> Callable[[Env], None]:
-    """A shared tile's box out to global memory, less what is outside."""
+    """A shared tile's box out to global memory, less what is outside; or combined into it."""
     src, dst, threads = Box(cx, s.src), Box(cx, s.dst), cx.threads
+    combine = combiner(s.reduce, dst.buffer.dtype) if s.reduce else None
 
     def stored(env: Env, t: int) -> Action:
         source, target = env.bufs[src.name], env.bufs[dst.name]
@@ -96,7 +98,11 @@ def box_store(cx: Compiler, s: ops.BoxStore) -> Callable[[Env], None]:
         def read() -> None:
             box[...] = source.array[at].reshape(dst.shape)
 
-        return started(env, Action(lambda: _write(target, outer, box[inner]), read))
+        def finish() -> None:
+            new = box[inner]
+            _write(target, outer, combine(target.array[outer], new) if combine else new)
+
+        return started(env, Action(finish, read))
 
     def run(env: Env) -> None:
         for t in map(int, active(env, threads)):

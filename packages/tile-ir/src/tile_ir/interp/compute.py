@@ -40,7 +40,7 @@ _EXACT_BITS = 16
 """Products of integers up to this width, summed over any tile, are exact in f64."""
 
 
-def _checked(env: Env, tile: Tile) -> Array:
+def checked(env: Env, tile: Tile) -> Array:
     """The box, all of its elements written."""
     found = tile.view(env)
     array, defined = tile.memory(env)
@@ -50,7 +50,7 @@ def _checked(env: Env, tile: Tile) -> Array:
 
 
 def _matrix(env: Env, tile: Tile, transposed: bool) -> Array:
-    found = _checked(env, tile)
+    found = checked(env, tile)
     if found.ndim != 2:
         found = found.reshape(found.shape[-2:])
     return found.T if transposed else found
@@ -84,7 +84,7 @@ def matmul(cx: Compiler, s: Gemm | Atom) -> Callable[[Env], None]:
         target = c.view(env)
         found, exact = product(x, a.dtype, y, b.dtype)
         fresh = init is not None and init(env)
-        held = target if fresh or c.dtype.is_float else _checked(env, c)
+        held = target if fresh or c.dtype.is_float else checked(env, c)
         old = None if fresh else fit(held, found.shape)
         target[...] = fit(accumulated(found, exact, old, c.dtype), target.shape)
         define(env, c)
@@ -159,12 +159,12 @@ def reduce(cx: Compiler, s: Reduce) -> Callable[[Env], None]:
     src, dst = reading(cx, s.src), writing(cx, s.dst)
 
     def run(env: Env) -> None:
-        x, target = _checked(env, src), dst.view(env)
+        x, target = checked(env, src), dst.view(env)
         dim = s.dim % x.ndim
         x = _by_part(x, dim, *s.parts) if s.parts else x
         shape = list(x.shape)
         shape[dim] = 1
-        old = None if s.clear else _checked(env, dst).reshape(shape)
+        old = None if s.clear else checked(env, dst).reshape(shape)
         made = reduced(replace(s, dim=dim), x, src.dtype, old, dst.dtype)
         target[...] = made.reshape(target.shape)
         define(env, dst)
@@ -185,7 +185,7 @@ def scan(cx: Compiler, s: Scan) -> Callable[[Env], None]:
     src, dst = reading(cx, s.src), writing(cx, s.dst)
 
     def run(env: Env) -> None:
-        x, target = _checked(env, src), dst.view(env)
+        x, target = checked(env, src), dst.view(env)
         if s.reverse:
             x = np.flip(x, s.dim)
         y = _running(x, s, src.dtype, dst.dtype)

@@ -232,6 +232,8 @@ def reinterpret(x: Any, src: DType, dst: DType) -> Any:
 def _call(cx: Context, e: ex.Call) -> Eval:
     if e.fn == "device_workers":
         return lambda env: env.run.workers
+    if e.fn == "warp_width":
+        return lambda env: env.run.warp
     if e.fn in CALLS:
         return compile_thread_call(cx, e)
     args = [cx.expr(a) for a in e.args]

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from tile_ir import ops
 from tile_ir.interp.async_copies import BOXES_LEAVE, THREADS_COPY
 from tile_ir.interp.compiler import Step, Waiting, rule
+from tile_ir.interp.peers import meeting, peer_of
 from tile_ir.interp.phases import Phases, phases_of
 from tile_ir.interp.schedule import engines_of
 from tile_ir.interp.scheduler import Blocked
@@ -23,30 +24,42 @@ if TYPE_CHECKING:
 
 
 @rule(ops.Barriers)
-def barriers(cx: Compiler, s: ops.Barriers) -> Callable[[Env], None]:
-    """Fresh barriers."""
+def barriers(cx: Compiler, s: ops.Barriers) -> Step | Callable[[Env], None]:
+    """Fresh barriers. Those of a cluster are known to all its blocks before one goes on."""
 
     wanted = s.each or (s.arrivals,) * s.count
 
     def run(env: Env) -> None:
         env.block.phases[s.name] = Phases(s.name, list(wanted))
 
-    return run
+    if s.scope != "cluster" or cx.threads or not cx.cluster:
+        return run
+
+    def run_and_meet(env: Env) -> Waiting:
+        run(env)
+        return meeting(env, s.span)
+
+    return Step(run_and_meet, blocking=True)
 
 
 @rule(ops.BarrierArrive)
 def barrier_arrive(cx: Compiler, s: ops.BarrierArrive) -> Callable[[Env], None]:
     """One arrival of each thread that is here, in its own block or in one of the cluster."""
     index, threads = cx.expr(s.index), cx.threads
+    peer = None if s.peer is None else cx.expr(s.peer)
     if not threads:
         party = 1 if s.one else cx.party
-        return lambda env: phases_of(env.block, s.barrier).arrive(int(index(env)), party)
-    peer = None if s.peer is None else cx.expr(s.peer)
+
+        def run_for_all(env: Env) -> None:
+            block = env.block if peer is None else peer_of(env, int(peer(env)))
+            phases_of(block, s.barrier).arrive(int(index(env)), party)
+
+        return run_for_all
 
     def run(env: Env) -> None:
         at, to = index(env), None if peer is None else peer(env)
         for t in map(int, active(env, threads)):
-            block = env.block if to is None else env.block.peers[of_thread(to, t)]
+            block = env.block if to is None else peer_of(env, of_thread(to, t))
             own = t if block is env.block else None
             phases_of(block, s.barrier).arrive(of_thread(at, t), thread=own)
 
@@ -57,6 +70,16 @@ def barrier_arrive(cx: Compiler, s: ops.BarrierArrive) -> Callable[[Env], None]:
 def barrier_expect(cx: Compiler, s: ops.BarrierExpect) -> Callable[[Env], None]:
     """One arrival of each thread that is here, with bytes to come."""
     index, threads = cx.expr(s.index), cx.threads
+    if not threads:
+        party = 1 if s.one else cx.party
+
+        def run_for_all(env: Env) -> None:
+            at, found = int(index(env)), phases_of(env.block, s.barrier)
+            found.expect(at, s.bytes * party, silent=True)
+            if not s.silent:
+                found.arrive(at, party)
+
+        return run_for_all
 
     def run(env: Env) -> None:
         at, found = index(env), phases_of(env.block, s.barrier)

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from math import prod
 from typing import TYPE_CHECKING
 
+from tile_ir.clusters import meets_peers
 from tile_ir.interp.channels import Protocol
 from tile_ir.interp.claims import drawn_tiles, draws
 from tile_ir.interp.compiler import BREAK, Step, Waiting, rule
@@ -31,7 +32,7 @@ def kernel(cx: Compiler, s: Kernel) -> Callable[[Env], None]:
     cx.protocol, cx.tiles_are_blocks = Protocol.of(s), s.blocks is None
     cx.blocks_draw = draws(s.body)
     cx.party = prod(s.threads)
-    cx.cluster = s.cluster if asks_for_threads(s.body) else ()
+    cx.cluster = s.cluster if asks_for_threads(s.body) or meets_peers(s.body) else ()
     together, side_by_side = prod(cx.cluster), cx.blocks_draw
     threads = prod(s.threads) if asks_for_threads(s.body) else 0
     body = cx.body(s.body) if not threads else _for_one_thread(cx, s, threads)
@@ -118,7 +119,7 @@ def _clusters(
 
     def run(env: Env) -> None:
         found: dict[tuple[int, ...], list[tuple[Env, Block]]] = {}
-        for index, point in enumerate(sorted(points(env))):
+        for index, point in enumerate(sorted(points(env), key=lambda p: p[::-1])):
             size = (*shape, *(1,) * (len(point) - len(shape)))
             inner = env.fork()
             enter(inner, point)

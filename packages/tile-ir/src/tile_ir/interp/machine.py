@@ -71,6 +71,8 @@ class Block:
     """The blocks of the cluster by rank, this one included."""
     met: int = 0
     """How often this block has come to a barrier of its cluster."""
+    brought: dict[str, dict[int, Any]] = field(default_factory=dict)
+    """What the others of the cluster bring to be added up here: tile -> rank -> elements."""
 
 
 class Env:

@@ -9,7 +9,7 @@ import numpy as np
 from tile_ir.expr import Const
 from tile_ir.interp.arith import as_array
 from tile_ir.interp.compiler import rule
-from tile_ir.interp.regions import fit, reading, writing
+from tile_ir.interp.regions import all_defined, fit, reading, writing
 from tile_ir.interp.shared_tiles import is_tile, run_length, twin
 from tile_ir.interp.storage import allocate, array_shape
 from tile_ir.interp.stores import combiner, compile_update, compile_write
@@ -67,7 +67,7 @@ def alloc(cx: Compiler, s: Alloc) -> Callable[[Env], None]:
     joint = b.scope == "shared" and cx.role != ""
     copies = (cx.threads,) if private(cx, b) else ()
     traced = cx.threads > 0 and b.scope == "shared"
-    seen_by_peers = traced and bool(cx.cluster)
+    seen_by_peers = b.scope == "shared" and bool(cx.cluster)
 
     def run(env: Env) -> None:
         box = (*copies, *shape(env))
@@ -79,11 +79,13 @@ def alloc(cx: Compiler, s: Alloc) -> Callable[[Env], None]:
         if s.kept:
             made.array[...] = 0
             made.defined = None
+        if joint:
+            made = env.block.shared.setdefault(b.name, made)
         if tile or seen_by_peers:
             env.block.tiles[b.name] = made
         if other is not None:
             made.array, made.defined = env.bufs[other].array, env.bufs[other].defined
-        env.bufs[b.name] = env.block.shared.setdefault(b.name, made) if joint else made
+        env.bufs[b.name] = made
 
     return run
 
@@ -189,15 +191,9 @@ def transpose(cx: Compiler, s: Transpose) -> Callable[[Env], None]:
         x = np.swapaxes(src.view(env), -1, -2)
         target = dst.view(env)
         target[...] = fit(x if change is None else change(x), target.shape)
-        _all_defined(env, dst)
+        all_defined(env, dst)
 
     return run
-
-
-def _all_defined(env: Env, dst: Tile) -> None:
-    array, defined = dst.memory(env)
-    if defined is not None:
-        defined[dst.index(env, array.shape)] = True
 
 
 @rule(Fill)

@@ -168,3 +168,10 @@ def fit(x: Any, shape: tuple[int, ...]) -> Any:
             help="give both regions the same extents; only axes of extent 1 may differ",
         )
     return x.reshape(shape)
+
+
+def all_defined(env: Env, dst: Tile) -> None:
+    """Note that every element of a box was written."""
+    array, defined = dst.memory(env)
+    if defined is not None:
+        defined[dst.index(env, array.shape)] = True

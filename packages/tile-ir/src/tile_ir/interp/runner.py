@@ -9,7 +9,19 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 
 from tile_ir.core import Stage
-from tile_ir.interp import atoms, claims, compute, control, hardware, kernels, memory, parallel
+from tile_ir.interp import (
+    atoms,
+    claims,
+    compute,
+    control,
+    foreign,
+    hardware,
+    kernels,
+    memory,
+    parallel,
+    sums,
+    warps,
+)
 from tile_ir.interp import schedule as schedules
 from tile_ir.interp.bind import bind, written
 from tile_ir.interp.compiler import Compiler
@@ -25,7 +37,10 @@ if TYPE_CHECKING:
     from tile_ir.interp.storage import Array
     from tile_ir.target import TargetSpec
 
-FAMILIES = (atoms, claims, compute, control, hardware, kernels, memory, parallel, schedules)
+FAMILIES = (
+    *(atoms, claims, compute, control, foreign, hardware, kernels, memory, parallel, schedules),
+    *(sums, warps),
+)
 """The modules whose import registers the rules of our ops."""
 
 _KEEP = 64
@@ -97,7 +112,7 @@ def run(
         reverse=order == "reverse",
         random=None if seed is None else random.Random(seed),
         target=target,
-        warp=32 if target is None else target.warp_width,
+        warp=32 if target is None or target.warp_width == 1 else target.warp_width,
         lines=[] if lines is None else lines,
     )
     env = Env(session)

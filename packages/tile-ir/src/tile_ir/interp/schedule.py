@@ -10,6 +10,7 @@ from tile_ir.diag import TileError
 from tile_ir.interp.channels import open_ring, ring_at
 from tile_ir.interp.compiler import Step, Waiting, rule
 from tile_ir.interp.engines import Engines, Pending
+from tile_ir.interp.peers import issued_to_peers, sync_cluster
 from tile_ir.interp.phases import phases_of
 from tile_ir.interp.regions import writing
 from tile_ir.interp.scheduler import Blocked, Thread, drive, enter, start, together
@@ -45,7 +46,7 @@ if TYPE_CHECKING:
 @rule(Role)
 def roles(cx: Compiler, group: list[Role]) -> Step:
     """Neighbouring roles, all groups of each, side by side; beside other blocks where these draw
-    their tiles."""
+    their tiles, or wait for each other."""
     compiled, outer = [], cx.party
     for role in group:
         cx.role, cx.party = role.name, role.threads or outer
@@ -66,7 +67,7 @@ def roles(cx: Compiler, group: list[Role]) -> Step:
         env.block.threads[""] = len(threads)
         return threads
 
-    if cx.blocks_draw:
+    if cx.blocks_draw or cx.cluster:
         return Step(lambda env: together(begun(env), env.run), blocking=True)
     return Step(lambda env: drive(begun(env), env.run))
 
@@ -153,6 +154,8 @@ def issue(cx: Compiler, s: Issue) -> Callable[[Env], None]:
     written = {e.buffer for e in effects if Access.WRITE in e.access or Access.UPDATE in e.access}
     sources = frozenset({e.buffer for e in effects} - written)
     index = None if s.index is None else cx.expr(s.index)
+    if s.mask or s.untold:
+        return issued_to_peers(cx, s, body, sources)
     blank = _blank(cx, s) if s.engine in (BULK, RUNS) else None
 
     def run(env: Env) -> None:
@@ -260,26 +263,11 @@ def _sync_threads(cx: Compiler, s: Sync) -> Callable[[Env], None]:
     return run
 
 
-def _sync_cluster(s: Sync) -> Callable[[Env], Waiting]:
-    """All threads of all blocks of the cluster."""
-
-    def run(env: Env) -> Waiting:
-        check_together(env, s)
-        env.block.met += 1
-        want, peers = env.block.met, env.block.peers
-        while any(peer.met < want for peer in peers):
-            yield Blocked("sync cluster", s.span, lambda: all(p.met >= want for p in peers))
-        env.block.epoch += 1
-        return None
-
-    return run
-
-
 @rule(Sync)
 def sync(cx: Compiler, s: Sync) -> Step | Callable[[Env], None]:
     """Wait for the other groups of the role, or for all threads; a group is one thread here."""
-    if cx.threads and s.scope == "cluster":
-        return Step(_sync_cluster(s), blocking=True)
+    if s.scope == "cluster":
+        return sync_cluster(s)
     if cx.threads:
         return _sync_threads(cx, s)
     if cx.role == "" or s.scope == "group":

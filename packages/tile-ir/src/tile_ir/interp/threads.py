@@ -34,9 +34,8 @@ PRIVATE = ("local", "var")
 """The scopes of which each thread has its own copy."""
 TOGETHER = "move it out of the branch or loop, so that every thread that it needs comes to it"
 _EXCHANGES = ("shuffle_xor", "shuffle_idx")
-CALLS = frozenset(
-    {"thread_index", "lane_index", "warp_index", "elected", "block_rank", *_EXCHANGES}
-)
+_PLACES = ("thread_index", "lane_index", "warp_index", "elected", "block_rank")
+CALLS = frozenset({*_PLACES, *_EXCHANGES, "ballot"})
 
 
 def asks_for_threads(body: Body) -> bool:
@@ -72,6 +71,8 @@ def compile_thread_call(cx: Context, e: ex.Call) -> Eval:
         return lambda env: ids % np.int32(env.run.warp) == 0
     if e.fn == "block_rank":
         return lambda env: np.full_like(ids, env.block.rank)
+    if e.fn == "ballot":
+        return _ballot(cx.expr(e.args[0]), ids)
     value, which, dt = cx.expr(e.args[0]), cx.expr(e.args[1]), e.dtype
     flips = e.fn == "shuffle_xor"
 
@@ -87,6 +88,28 @@ def compile_thread_call(cx: Context, e: ex.Call) -> Eval:
         ):
             raise TileError("E0512", f"{e.fn} reads a lane that does not take part", help=TOGETHER)
         found: Array = x[source]
+        return found
+
+    return run
+
+
+def lane_bits(holds: Array) -> Array:
+    """The bit of each lane where its value holds; lanes are the last axis."""
+    lanes = np.arange(holds.shape[-1], dtype=np.uint64)
+    found: Array = np.where(holds, np.uint64(1) << lanes, np.uint64(0))
+    return found
+
+
+def _ballot(value: Eval, ids: Array) -> Eval:
+    def run(env: Env) -> Array:
+        holds = np.broadcast_to(np.asarray(value(env)), ids.shape)
+        if env.mask is not None:
+            holds = holds & env.mask
+        width = env.run.warp
+        padded = np.zeros(-(-len(ids) // width) * width, np.bool_)
+        padded[: len(ids)] = holds
+        bits = np.bitwise_or.reduce(lane_bits(padded.reshape(-1, width)), axis=1)
+        found: Array = bits[ids // width]
         return found
 
     return run

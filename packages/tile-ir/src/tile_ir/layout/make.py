@@ -105,6 +105,19 @@ def replicated(
     )
 
 
+def one_row_each(shape: Sequence[int], axes: Sequence[str] | None = None) -> FragmentLayout:
+    """Return the layout in which thread t holds row t, the last axis fastest.
+
+    `one_row_each((64, 4))` is `thread (64:d0*1) value (4:d1*1)`. Raises E0313 for an extent below
+    1.
+    """
+    names = _checked(shape, axes)
+    value = [Digit(n, name, 1) for name, n in zip(names[1:], shape[1:], strict=True)][::-1]
+    return FragmentLayout(
+        thread=(Digit(shape[0], names[0], 1),), value=coalesce_digits(value), outputs=names
+    )
+
+
 def blocked(
     shape: Sequence[int],
     axes: Sequence[str] | None = None,

@@ -17,6 +17,7 @@ from tile_ir.ops.control import (
     Tiles,
     While,
 )
+from tile_ir.ops.foreign import CallExtern, Native, Source
 from tile_ir.ops.hardware import (
     AsyncCopy,
     BarrierArrive,
@@ -26,6 +27,7 @@ from tile_ir.ops.hardware import (
     BoxLoad,
     BoxStore,
     CommitGroup,
+    CopyPeer,
     MatrixStore,
     RegisterLimit,
 )
@@ -42,6 +44,7 @@ from tile_ir.ops.memory import (
     Transpose,
     View,
 )
+from tile_ir.ops.peers import Combine
 from tile_ir.ops.schedule import (
     BULK,
     MATRIX,
@@ -64,6 +67,7 @@ from tile_ir.ops.schedule import (
     Sync,
     Wait,
 )
+from tile_ir.ops.warps import WARP_REDUCE_KINDS, Shuffle, WarpReduce
 
 __all__ = [
     "ATOMIC_KINDS",
@@ -76,6 +80,7 @@ __all__ = [
     "REDUCE_KINDS",
     "RUNS",
     "SCAN_KINDS",
+    "WARP_REDUCE_KINDS",
     "Acquire",
     "Alloc",
     "Assert",
@@ -91,13 +96,16 @@ __all__ = [
     "BoxLoad",
     "BoxStore",
     "Break",
+    "CallExtern",
     "Channel",
     "Claim",
+    "Combine",
     "Commit",
     "CommitGroup",
     "Continue",
     "Convert",
     "Copy",
+    "CopyPeer",
     "End",
     "Fence",
     "Fill",
@@ -110,6 +118,7 @@ __all__ = [
     "Let",
     "MatrixLoad",
     "MatrixStore",
+    "Native",
     "Parallel",
     "Pin",
     "Print",
@@ -121,11 +130,14 @@ __all__ = [
     "Send",
     "Settle",
     "SettleCount",
+    "Shuffle",
+    "Source",
     "Store",
     "Sync",
     "Tiles",
     "Transpose",
     "View",
     "Wait",
+    "WarpReduce",
     "While",
 ]

@@ -40,23 +40,28 @@ class Barriers(Stmt):
 class BarrierArrive(Stmt):
     """One arrival; what this thread did before is visible to who waits. With `peer`, at the same
     barrier of the block of that rank in the cluster. Before there is a thread index, `one` has one
-    thread arrive for all that come here, once they are done with what stands before."""
+    thread arrive for all that come here, once they are done with what stands before.
+
+    `wide`, here and at the wait: what threads of the whole cluster wrote is visible too, not only
+    what was read is done with."""
 
     barrier: str = attr()
     index: Expr = operand(READ)
     peer: Expr | None = operand(READ, None)
     one: bool = attr(False)
+    wide: bool = attr(False)
 
 
-@op("barrier_expect", syntax="barrier_expect $barrier[$index] bytes $bytes", stages=SIMT)
+@op("barrier_expect", syntax="barrier_expect $barrier[$index] bytes $bytes")
 class BarrierExpect(Stmt):
     """One arrival, and the phase ends only when `bytes` more bytes have been copied onto it. With
-    `silent` it is no arrival: that comes by itself."""
+    `silent` it is no arrival: that comes by itself. `one` is that of `barrier_arrive`."""
 
     barrier: str = attr()
     index: Expr = operand(READ)
     bytes: int = attr()
     silent: bool = attr(False)
+    one: bool = attr(False)
 
 
 @op("barrier_wait", syntax="barrier_wait $barrier[$index] phase $parity")
@@ -67,6 +72,7 @@ class BarrierWait(Stmt):
     barrier: str = attr()
     index: Expr = operand(READ)
     parity: Expr = operand(READ)
+    wide: bool = attr(False)
 
 
 @op("box_load", syntax="box_load $src -> $dst onto $barrier[$index]", stages=SIMT)
@@ -90,10 +96,15 @@ class BoxLoad(Stmt):
 @op("box_store", syntax="box_store $src -> $dst", stages=SIMT)
 class BoxStore(Stmt):
     """The calling thread starts the bulk copy of one box from shared to global memory, into its
-    engine's open group. Elements outside `dst`'s buffer are not written."""
+    engine's open group. Elements outside `dst`'s buffer are not written.
+
+    With `reduce` each element is combined into `dst`'s, indivisibly: `add` is all that engines know
+    for floating-point numbers.
+    """
 
     src: Region = operand(READ)
     dst: Region = operand(WRITE)
+    reduce: str = attr("")
 
 
 @op("async_copy", syntax="async_copy $src -> $dst", stages=SIMT)
@@ -121,6 +132,24 @@ class RegisterLimit(Stmt):
 
     count: int = attr()
     grow: bool = attr(False)
+
+
+@op("copy_peer", syntax="copy_peer $src -> $dst at $peer")
+class CopyPeer(Stmt):
+    """Put a tile into the shared memory of the block of rank `peer` in the cluster: into its buffer
+    of the name in `dst`. All threads that come here do it together.
+
+    With `index` the bytes count towards the phase of that block's barrier `onto`, which has
+    announced them; without, it sees them behind the next `sync cluster`.
+
+    Example: `copy_peer s[:] -> t[:] at 1`.
+    """
+
+    src: Region = operand(READ)
+    dst: Region = operand(WRITE)
+    peer: Expr = operand(READ)
+    onto: str = attr("")
+    index: Expr | None = operand(READ, None)
 
 
 @op("matrix_store", syntax="matrix_store $src -> $row", stages=SIMT)

@@ -129,6 +129,10 @@ class Issue(Stmt):
     their programs; each may bring one part of the box to all of them, so that a slot is free only
     when all have released it.
 
+    `mask` has a bit for each block of the cluster that gets one box together: all of them issue it,
+    the first one brings what it names to the same place of each, and every one's barrier counts
+    the bytes. Blocks outside bring their own. With `untold` the kernel has announced the bytes.
+
     Example: `issue copy onto = ab { copy A[0 : +64] -> A_s@ab[:] }`.
     """
 
@@ -136,6 +140,8 @@ class Issue(Stmt):
     onto: str = attr("")
     index: Expr | None = operand(READ, None)
     multicast: int = attr(1)
+    mask: int = attr(0)
+    untold: bool = attr(False)
     body: Body = region()
 
 
@@ -189,12 +195,14 @@ class Sync(Stmt):
 
     In one thread's program a barrier of some of a block's threads has a number `id` (from 1) and
     says how many `threads` come to it; the barriers of the block's groups have the numbers from
-    `id` on.
+    `id` on. That of a cluster may be taken apart: with `part = arrive` nobody waits, and the next
+    one with `part = wait` waits for the arrivals of all.
     """
 
     scope: str = attr("block")
     id: int = attr(0)
     threads: int = attr(0)
+    part: str = attr("")
 
 
 @op("fence", syntax="fence $before -> $after", stages=LATE)

@@ -1,7 +1,8 @@
 """The public test kit (extra `tile-ir[testing]`): what packages and third parties test themselves
 with.
 
-* `conformance`: classes that test a pass or a target when subclassed in three lines.
+* `conformance`: classes that test a pass or a target when subclassed in three lines, and a command
+  that says which level one reaches.
 * `corpus`: tile programs as people write them, each with sizes and its value by plain numpy.
 * `random`: seeded random programs with the tolerances of their results, random inputs for any
   program; `strategies`: the same for hypothesis.

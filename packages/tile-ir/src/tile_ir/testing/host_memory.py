@@ -48,8 +48,10 @@ def call_on_host(
     """Call `launch` with copies of `args` (by name, in containers); the results and buffers that
     `fn` writes.
 
-    Results left out start as poison, so that an element nobody wrote shows.
+    Results left out start as poison, so that an element nobody wrote shows. A `launch` whose
+    attribute `arguments` is "arrays" gets the arrays themselves in place of their addresses.
     """
+    by_address = getattr(launch, "arguments", "") != "arrays"
     dims = dimensions(fn, args)
     images: dict[str, Array] = {}
     slots: list[Any] = []
@@ -58,7 +60,8 @@ def call_on_host(
             slots.append(args[p.name])
             continue
         images[p.name] = _image(p.buffer, args, dims, fn)
-        slots.append(images[p.name].ctypes.data)
+        image = images[p.name]
+        slots.append(image.ctypes.data if by_address else image)
     launch(*slots, *(dims[d.name] for d in fn.dims))
     changed = written(fn) | set(fn.results)
     return {

@@ -163,7 +163,8 @@ class ExprParser(Cursor):
         indices = self.indices()
         self.check_rank(buffer, len(indices), at)
         lanes = indices[-1].dtype.lanes if indices else 1
-        return Load(name, indices, buffer.dtype.with_lanes(lanes), slot)
+        t = buffer.dtype if lanes == 1 else buffer.dtype.with_lanes(lanes)
+        return Load(name, indices, t, slot)
 
     def check_rank(self, buffer: Buffer, given: int, at: int) -> None:
         """Refuse a number of indices or ranges that is not the buffer's rank.

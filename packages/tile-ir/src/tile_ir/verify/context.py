@@ -119,11 +119,13 @@ class Context:
         lanes = load.indices[-1].dtype.lanes if load.indices else 1
         want = buffer.dtype if lanes == 1 else buffer.dtype.with_lanes(lanes)
         if load.dtype is not want:
-            self.report("E0417", f"an element of {buffer.name} is {want}, not {load.dtype}")
+            message = f"an element of {buffer.name} is {want}, not {load.dtype}"
+            self.report("E0417", message, fix="convert it, or view the buffer as the other type")
         self.slot(buffer, load)
 
     def _rank(self, buffer: Buffer, given: int) -> None:
-        self.report("E0405", f"{buffer.name} has {buffer.rank} axes but is indexed with {given}")
+        message = f"{buffer.name} has {buffer.rank} axes but is indexed with {given}"
+        self.report("E0405", message, fix="give one index or range for each axis")
 
     def region(self, region: Region) -> None:
         """Judge a box of a buffer."""

@@ -36,6 +36,9 @@ if TYPE_CHECKING:
 _GOOD: WeakSet[Expr] = WeakSet()
 
 
+_MADE = "make expressions with tile_ir.build, which knows the operators and functions"
+
+
 def check_types(e: Expr, report: Report) -> None:
     """Report every node of `e` whose operands or type break its rule (E0406 to E0409)."""
     if e in _GOOD:
@@ -62,9 +65,9 @@ def _const(e: Const, report: Report) -> None:
                 fix="make literals with tile_ir.build.const, which rounds",
             )
     elif t.is_bool is not isinstance(value, bool) or not isinstance(value, int):
-        report("E0409", f"{value!r} is not a value of {t}")
+        report("E0409", f"{value!r} is not a value of {t}", fix="make it with tile_ir.build.const")
     elif not t.min_value <= value <= t.max_value:
-        report("E0409", f"{value} does not fit in {t}")
+        report("E0409", f"{value} does not fit in {t}", fix="use a wider type")
 
 
 def _var(e: Var, report: Report) -> None:
@@ -88,7 +91,7 @@ def _binary(e: Binary, report: Report) -> None:
     a, b = e.a.dtype, e.b.dtype
     op = "floordiv" if e.op == "ceildiv" else e.op
     if op not in BINARY_OPS:
-        report("E0407", f"there is no binary operator {e.op!r}")
+        report("E0407", f"there is no binary operator {e.op!r}", fix=_MADE)
         return
     if a is not b:
         report("E0406", f"{e.op} has operands of {a} and {b}", f"in {shown(e)}")
@@ -106,7 +109,7 @@ def _binary(e: Binary, report: Report) -> None:
 
 def _unary(e: Unary, report: Report) -> None:
     if e.op not in UNARY_OPS:
-        report("E0407", f"there is no unary operator {e.op!r}")
+        report("E0407", f"there is no unary operator {e.op!r}", fix=_MADE)
         return
     try:
         want = unary_result(e.op, e.a.dtype)
@@ -137,10 +140,10 @@ def _bitcast(e: Bitcast, report: Report) -> None:
 def _call(e: Call, report: Report) -> None:
     row = FUNCTIONS.get(e.fn)
     if row is None:
-        report("E0407", f"there is no function {e.fn!r}")
+        report("E0407", f"there is no function {e.fn!r}", fix=_MADE)
         return
     if len(e.args) != row.arity:
-        report("E0407", f"{e.fn} takes {row.arity} arguments, not {len(e.args)}")
+        report("E0407", f"{e.fn} takes {row.arity} arguments, not {len(e.args)}", fix=_MADE)
         return
     same = e.args
     if row.on == "exchange":

@@ -4,7 +4,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from tile_ir.verify.rules import claims, compute, control, hardware, memory, schedule
+from tile_ir.verify.rules import (
+    claims,
+    compute,
+    control,
+    foreign,
+    hardware,
+    memory,
+    peers,
+    schedule,
+    warps,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -17,8 +27,11 @@ RULES: dict[type[Stmt], Callable[[Any, Context], None]] = {
     **compute.RULES,
     **control.RULES,
     **schedule.RULES,
+    **foreign.RULES,
     **hardware.RULES,
     **claims.RULES,
+    **peers.RULES,
+    **warps.RULES,
 }
 """Statement class -> rule(statement, context). Operands and bodies are judged by the walk."""
 

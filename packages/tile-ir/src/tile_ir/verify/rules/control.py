@@ -10,6 +10,7 @@ from tile_ir.opdef import opdef
 from tile_ir.ops.control import CLAIMS, DEALS, LOOP_KINDS
 from tile_ir.rewrite import walk
 from tile_ir.types import i32
+from tile_ir.verify.rules.peers import check_cluster
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
 MAX_THREAD_AXES = 3
 
 _IN_PARALLEL = (
+    ops.CallExtern,
+    ops.Native,
     ops.Alloc,
     ops.Let,
     ops.Store,
@@ -46,6 +49,7 @@ def _kernel(s: ops.Kernel, cx: Context) -> None:
         cx.report("E0436", f"kernel {s.name} has cluster {s.cluster}, min_blocks {s.min_blocks}")
     if s.blocks is not None and not s.blocks.dtype.is_int:
         cx.report("E0436", f"kernel {s.name} launches {s.blocks.dtype} blocks, not an integer")
+    check_cluster(s, cx)
 
 
 def _box(vars_: tuple[Var, ...], extents: tuple[Expr, ...], cx: Context) -> None:

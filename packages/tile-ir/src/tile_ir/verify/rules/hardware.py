@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from tile_ir import ops
 from tile_ir.expr import Const
+from tile_ir.ops.memory import ATOMIC_KINDS
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -59,6 +60,16 @@ def _expect(s: ops.BarrierExpect, cx: Context) -> None:
         cx.report("E0467", f"{s.bytes} bytes are expected at {s.barrier}")
 
 
+def _copy_peer(s: ops.CopyPeer, cx: Context) -> None:
+    if not s.peer.dtype.is_int:
+        cx.report("E0408", f"the rank of a block is {s.peer.dtype}, not an integer")
+    if s.index is not None:
+        check_barrier(s.onto, s.index, cx)
+    source = cx.buffer(s.src.buffer)
+    own = source is not None and source.scope == "local"  # a thread sends what it has in registers
+    _move(s.src, "local" if own else "shared", s.dst, "shared", cx)
+
+
 def _wait(s: ops.BarrierWait, cx: Context) -> None:
     check_barrier(s.barrier, s.index, cx)
     if not s.parity.dtype.is_int:
@@ -72,6 +83,8 @@ def _box_load(s: ops.BoxLoad, cx: Context) -> None:
 
 def _box_store(s: ops.BoxStore, cx: Context) -> None:
     _move(s.src, "shared", s.dst, "global", cx)
+    if s.reduce:
+        cx.choice(s.reduce, ATOMIC_KINDS, "the kind of reduction")
 
 
 def _async_copy(s: ops.AsyncCopy, cx: Context) -> None:
@@ -147,6 +160,7 @@ RULES: dict[type[Stmt], Callable[[Any, Context], None]] = {
     ops.BarrierExpect: _expect,
     ops.BarrierWait: _wait,
     ops.BoxLoad: _box_load,
+    ops.CopyPeer: _copy_peer,
     ops.BoxStore: _box_store,
     ops.AsyncCopy: _async_copy,
     ops.RegisterLimit: _register_limit,

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 END_KINDS = ("role", "engine")
 CHANNEL_SCOPES = ("group", "block", "cluster")
 SYNC_SCOPES = ("group", "role", "block", "cluster")
+SYNC_PARTS = ("arrive", "wait")
 _ASYNCHRONOUS = (ops.Copy, ops.Gemm, ops.Atom, ops.AtomicTile, ops.Fill)
 
 
@@ -69,6 +70,8 @@ def _issue(s: ops.Issue, cx: Context) -> None:
         cx.report("E0465", f"{s.engine} is issued {what}, not one operation on tiles")
     elif s.engine in (ops.BULK, ops.RUNS) and not isinstance(s.body[0], ops.Copy):
         cx.report("E0465", f"{s.engine} brings copies, not a {opdef(s.body[0]).name}")
+    if s.mask < 0 or ((s.mask or s.untold) and s.index is None):
+        cx.report("E0465", f"a copy for the blocks {s.mask:b} needs barriers that count its bytes")
     if s.index is not None:
         check_barrier(s.onto, s.index, cx)
     elif s.onto and s.onto not in cx.channels:
@@ -101,6 +104,10 @@ def _sync(s: ops.Sync, cx: Context) -> None:
     cx.choice(s.scope, SYNC_SCOPES, "the scope of the barrier")
     if s.id < 0 or s.threads < 0:
         cx.report("E0465", f"barrier number {s.id} of {s.threads} threads")
+    if s.part:
+        cx.choice(s.part, SYNC_PARTS, "the part of the barrier")
+        if s.scope != "cluster":
+            cx.report("E0465", f"the barrier of a {s.scope} is not taken apart")
 
 
 RULES: dict[type[Stmt], Callable[[Any, Context], None]] = {
