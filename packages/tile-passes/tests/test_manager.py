@@ -108,9 +108,9 @@ def test_tile_opt_prints_the_result_and_reports_errors(
     assert "store C[bx] = 1.0\n" in out
     assert "// after bounds" in err
     assert "ms  bounds" in err
-    assert main([str(file), "-p", "nope"]) == 1
+    assert main([str(file), "-p", "nope"]) == 3
     assert "E0602" in capsys.readouterr().err
-    assert main([str(tmp_path / "absent.tir")]) == 1
+    assert main([str(tmp_path / "absent.tir")]) == 2
     assert optimize(file.read_text(), "bounds") == out.removesuffix("\n")
 
 

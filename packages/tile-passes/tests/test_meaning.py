@@ -91,6 +91,10 @@ class TestManualMeans(LegalizePass):
     name = "manual-means"
 
 
+class TestWarpWidth(LegalizePass):
+    name = "warp-width"
+
+
 class TestBounds(LegalizePass):
     name = "bounds"
 
@@ -121,6 +125,12 @@ class TestSkipMasks(LegalizePass):
 
 class TestDeadBuffers(LegalizePass):
     name = "dead-buffers"
+
+
+class TestSplitLoops(LegalizePass):
+    """Without a plan that asks for parts it leaves every program alone."""
+
+    name = "split-loops"
 
 
 class TestUnrollCopies(LegalizePass):

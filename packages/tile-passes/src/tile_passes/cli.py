@@ -1,9 +1,10 @@
-"""`tile-opt`: run passes over IR text from the command line, the way every pass can be tested from
-a ten-line file."""
+"""`tile-opt`, which is `tile opt` too: run passes over IR text from the command line, the way every
+pass can be tested from a ten-line file."""
 
 from __future__ import annotations
 
 import argparse
+import json
 import sys
 from dataclasses import replace
 from pathlib import Path
@@ -11,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from tile_ir.core import Module
 from tile_ir.diag import InternalError, TileError
+from tile_ir.exit_status import ExitStatus, status_of
 from tile_ir.plugin import load
 from tile_ir.target import TargetSpec, find_spec, load_spec, parse_target
 from tile_ir.text import parse_module, print_function, print_module
@@ -19,12 +21,10 @@ from tile_passes.base import PassContext, State
 from tile_passes.manager import Outcome, run_pipeline
 from tile_passes.pipeline import Pipeline, Step, parse_pipeline
 from tile_passes.registry import known_passes
+from tile_passes.whole import GENERIC
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
-
-GENERIC = TargetSpec(name="generic", arch="generic", family="gpu")
-"""What passes see when no target is named: nothing but threads and memory."""
 
 
 def _target(text: str | None) -> TargetSpec:
@@ -36,16 +36,18 @@ def _target(text: str | None) -> TargetSpec:
     return find_spec(load("tile.targets", request.name), request)
 
 
-def _parser() -> argparse.ArgumentParser:
-    made = argparse.ArgumentParser(prog="tile-opt", description="Run passes over IR text.")
-    made.add_argument("file", help="a file of IR text, or - for standard input")
+def add(made: argparse.ArgumentParser) -> None:
+    """Add the options of the command."""
+    where = "a file of IR text, or - for standard input (default)"
+    made.add_argument("file", nargs="?", default="-", help=where)
     made.add_argument("-p", "--pipeline", default="", help='as in "bounds, simplify"')
     made.add_argument("--target", help="a target as in 'cpu -arch=NAME', or a description's file")
     made.add_argument("--verify-each", action=argparse.BooleanOptionalAction, default=True)
     made.add_argument("--print-after-all", action="store_true", help="print after each change")
     made.add_argument("--timing", action="store_true", help="print milliseconds per pass")
     made.add_argument("--list", action="store_true", help="list the passes and stop")
-    return made
+    made.add_argument("--json", action="store_true", help="print JSON")
+    made.set_defaults(run=_run)
 
 
 def optimize(
@@ -84,35 +86,41 @@ def _print_change(step: Step, before: State, after: State) -> None:
         print(f"// after {step}\n{print_function(after.function)}\n", file=sys.stderr)
 
 
-def _run(args: argparse.Namespace) -> None:
+def _run(args: argparse.Namespace) -> ExitStatus:
     passes = known_passes()
     if args.list:
-        for name, found in passes.items():
-            print(f"{name:20} {found.phase:9} {found.doc.strip().splitlines()[0]}")
-        return
+        listed = [(n, p.phase, p.doc.strip().splitlines()[0]) for n, p in passes.items()]
+        text = "\n".join(f"{name:20} {phase:9} {doc}" for name, phase, doc in listed)
+        document = [{"pass": n, "phase": phase, "doc": doc} for n, phase, doc in listed]
+        print(json.dumps(document) if args.json else text)
+        return ExitStatus.DONE
     pipeline: Pipeline = parse_pipeline(args.pipeline, passes)
     source = sys.stdin.read() if args.file == "-" else Path(args.file).read_text(encoding="utf-8")
     module = parse_module(source, file=args.file)
     check(module)
     cx = PassContext(target=_target(args.target))
     observer = _print_change if args.print_after_all else None
-    functions = []
+    functions, took = [], []
     for fn in module.functions:
         outcome = run_pipeline(
             pipeline, State(function=fn), cx, verify_each=args.verify_each, observer=observer
         )
         functions.append(outcome.state.function)
+        took.append({t.name: t.seconds for t in outcome.timings})
         if args.timing:
             print(_report(outcome), file=sys.stderr)
-    print(print_module(replace(module, functions=tuple(functions))))
+    text = print_module(replace(module, functions=tuple(functions)))
+    print(json.dumps({"module": text, "seconds": took}) if args.json else text)
+    return ExitStatus.DONE
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Entry point of `tile-opt`; returns 1 after printing the diagnostics of an error."""
-    args = _parser().parse_args(argv)
+    """Entry point of `tile-opt`; returns its `ExitStatus` after printing an error's diagnostics."""
+    parser = argparse.ArgumentParser(prog="tile-opt", description="Run passes over IR text.")
+    add(parser)
+    args = parser.parse_args(argv)
     try:
-        _run(args)
+        return int(_run(args))
     except (TileError, InternalError, OSError) as error:
         print(error, file=sys.stderr)
-        return 1
-    return 0
+        return int(status_of(error))

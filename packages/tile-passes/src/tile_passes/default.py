@@ -10,6 +10,7 @@ from tile_passes.registry import builtin
 
 LEGALIZE = (
     "manual-means",  # first: what the target cannot do is refused before anything else looks at it
+    "warp-width",
     "bounds",  # before the rest: all later passes may take an access without `clip` to be in bounds
     "mask-init",  # before init-gemm, which then finds the product's fill gone
     "init-gemm",
@@ -23,6 +24,8 @@ LEGALIZE_DEVICE = (
     "skip-rescale",
     "init-gemm",  # again: nothing may stand before the product in a first trip now
     "skip-masks",  # after simplify: a mask that the facts decide is gone
+    "plan-split",  # before the rest: how many tiles and iterations there are
+    "split-loops",
     "plan-copies",  # these two last: what is decided later speaks of the statements there are then
     "unroll-copies",
 )
@@ -61,6 +64,7 @@ EXPAND = (
     "allocate-shared",
     "insert-syncs",  # after offsets, which say what shares bytes
     "check-protocol",
+    "meet-blocks",  # after the check, which looks at channels alone
 )
 """The expand phase of a target with thread blocks, in order."""
 
@@ -83,3 +87,12 @@ def device_pipeline() -> Pipeline:
     before = (Step(builtin(name)) for name in (*LEGALIZE_DEVICE, *PLAN))
     steps = (*default_pipeline().steps, *before, *map(Step, expand))
     return Pipeline(steps)
+
+
+def threads_pipeline(default: Pipeline | None = None) -> Pipeline:
+    """The same and the lowering to one thread's program: all that a target needs whose source is
+    written for each thread. `default` replaces the passes before the lowering."""
+    from tile_passes.lower.threads import lower_threads  # only who lowers to threads loads it
+
+    base = default or device_pipeline()
+    return Pipeline((*base.steps, Step(lower_threads.PASS)))

@@ -13,12 +13,15 @@ from tile_passes.pipeline import Pipeline, Step
 
 BUILTIN: dict[str, str] = {
     "manual-means": "tile_passes.legalize.manual_means:PASS",
+    "warp-width": "tile_passes.legalize.warp_width:PASS",
     "bounds": "tile_passes.legalize.bounds:PASS",
     "init-gemm": "tile_passes.legalize.init_gemm:PASS",
     "mask-init": "tile_passes.legalize.mask_init:PASS",
     "reciprocal": "tile_passes.legalize.reciprocal:PASS",
     "skip-rescale": "tile_passes.legalize.skip_rescale:PASS",
     "skip-masks": "tile_passes.legalize.skip_masks:PASS",
+    "plan-split": "tile_passes.plan.plan_split:PASS",
+    "split-loops": "tile_passes.plan.split_loops:PASS",
     "plan-copies": "tile_passes.plan.plan_copies:PASS",
     "unroll-copies": "tile_passes.plan.unroll_copies:PASS",
     "simplify": "tile_passes.legalize.simplify:PASS",
@@ -48,6 +51,7 @@ BUILTIN: dict[str, str] = {
     "insert-conversions": "tile_passes.expand.insert_conversions:PASS",
     "allocate-shared": "tile_passes.expand.allocate_shared:PASS",
     "insert-syncs": "tile_passes.expand.insert_syncs:PASS",
+    "meet-blocks": "tile_passes.expand.meet_blocks:PASS",
     "check-protocol": "tile_passes.protocol.check_protocol:PASS",
 }
 """Our passes: name -> "module:ATTRIBUTE", imported when first asked for."""

@@ -15,9 +15,11 @@ from tile_ir.ops import Atomic, Store
 from tile_ir.rewrite import bound_vars, map_exprs, map_stmts, replace, walk
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from tile_passes.naming import Names
 
-__all__ = ["renamed", "with_buffer"]
+__all__ = ["renamed", "with_buffer", "with_names"]
 
 
 def with_buffer(stmt: Stmt, old: str, new: str) -> Stmt:
@@ -63,6 +65,12 @@ def renamed(body: Body, names: Names) -> Body:
     if not vars_ and not buffers:
         return body
     return tuple(_statement(s, _Renaming(vars_, buffers)) for s in body)
+
+
+def with_names(body: Body, vars_: Mapping[Var, Var], buffers: Mapping[str, str]) -> Body:
+    """The statements with variables and buffers under the names that the mappings give."""
+    to = _Renaming(dict(vars_), dict(buffers))
+    return tuple(_statement(s, to) for s in body)
 
 
 def _stem(name: str) -> str:

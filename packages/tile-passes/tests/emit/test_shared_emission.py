@@ -10,7 +10,7 @@ from tile_ir.expr import Broadcast, Const
 from tile_ir.ops import Kernel
 from tile_ir.rewrite import declared, walk
 from tile_ir.text import parse_function
-from tile_ir.types import bf16, dtype, f16, f32, i32, i64, u4, u64
+from tile_ir.types import bf16, dtype, f16, f32, i8, i32, i64, u4, u64
 from tile_passes.emit.captures import Forms, parameters
 from tile_passes.emit.device_dialect import C_TYPES, Words, device_dialect, with_lambda
 from tile_passes.emit.device_statements import moved_code
@@ -168,3 +168,24 @@ def test_a_constant_in_every_lane_is_moved_as_bits():
     half = moved_code(exprs, Broadcast(Const(1.0, f16), f16.with_lanes(8)))
     assert half == "tile_splat<8>((unsigned short)0x3c00)"
     assert moved_code(exprs, Broadcast(Const(1.0, f32), f32.with_lanes(4))) is None
+
+
+def test_a_language_without_templates_has_names_for_types():
+    words = Words(
+        call=lambda fn, dtype, args: (f"{fn}({', '.join(args)})", True),
+        to_f32="as_float({})",
+        to_f64="as_double({})",
+        from_f32="as_uint({})",
+        from_f64="as_ulong({})",
+        abs_f32="fabs({})",
+        abs_f64="fabs({})",
+        typed="{}_{}",
+        limit="clamp({2}, {0}, {1})",
+        array_words="",
+    )
+    made = device_dialect(words)
+    assert made.operator("floordiv", i32, "a", "b") == "tile_floordiv_int(a, b)"
+    assert made.operator("min", i32, "a", "b") == "tile_imin_int(a, b)"
+    assert made.unary("abs", i32, "a") == "tile_iabs_int(a)"
+    assert made.cast(f32, i8, "x") == "(signed char)clamp(tile_f32_to_i32(x), -128, 127)"
+    assert made.qualifiers == {"local": ""}

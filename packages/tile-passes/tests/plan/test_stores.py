@@ -51,6 +51,26 @@ func @by_hand(A: global f16[M, 64], C: global f16[M, 64]) dims (M) {
 """
 
 
+SUMS = """tile.ir 1.0 tile
+func @sums(A: global f16[M, 64], B: global f16[64, N], C: global f32[M, 64]) dims (M, N) {
+  kernel @sums threads = (128) {
+    tiles (bx) in (ceildiv(N, 64)) {
+      alloc B_s: shared f16[64, 64]
+      alloc A_s: shared f16[64, 64]
+      alloc C_l: fragment f32[64, 64]
+      copy B[0 : +64, bx * 64 : +64] -> B_s[:, :] clip
+      for k in (0, ceildiv(M, 64), 1) pipelined num_stages = 2 {
+        copy A[k * 64 : +64, 0 : +64] -> A_s[:, :] clip
+        gemm A_s[:, :], B_s[:, :] -> C_l[:, :] init = true
+        atomic_tile add C_l[:, :] -> C[k * 64 : +64, 0 : +64] clip
+      }
+    }
+  }
+}
+"""
+"""Each block adds its part to every tile of rows."""
+
+
 def made_of(text: str, arch: Any = "async", pins: Any = None) -> Any:
     cx = PassContext(target=toy_spec(arch), pins=pins or {})
     return run_pipeline(device_pipeline(), State(function=parse_function(text)), cx).state
@@ -137,6 +157,43 @@ def test_a_shared_buffer_of_the_program_is_its_own_stage(claim: str) -> None:
     for schedule in ("late", "issue"):
         got = run(state.function, {"A": a, "C": np.zeros_like(a)}, schedule=schedule)  # type: ignore[arg-type]  # one of the two
         np.testing.assert_array_equal(got["C"], a)
+
+
+def test_an_engine_forms_sums_in_a_loop() -> None:
+    state = made_of(SUMS)
+    assert state.plan.value("sums.atomic_tile:C.engine", "") == "box_store"
+    assert state.plan.value("sums.C_stage.chunk", ()) == (64, 32)
+    issued = [s for s in walk(state.function.body) if isinstance(s, Issue)]
+    assert [type(s.body[0]).__name__ for s in issued].count("AtomicTile") == 2
+    (verdict,) = verdicts(state.function)
+    assert verdict.kind == "proved"
+    rng = np.random.default_rng(5)
+    a = rng.integers(-2, 3, (150, 64)).astype(np.float16)
+    b = rng.integers(-2, 3, (64, 130)).astype(np.float16)
+    whole = np.zeros((64, 192), np.float32)
+    whole[:, :130] = b
+    want = sum(a.astype(np.float32) @ whole[:, n : n + 64] for n in (0, 64, 128)) + 7
+    for schedule in ("late", "issue"):
+        args = {"A": a, "B": b, "C": np.full((150, 64), 7, np.float32)}
+        got = run(state.function, args, schedule=schedule)  # type: ignore[arg-type]  # one of the two
+        np.testing.assert_array_equal(got["C"], want)
+
+
+@pytest.mark.parametrize(
+    ("what", "instead"),
+    [
+        ("atomic_tile add", "atomic_tile max"),
+        (
+            "[k * 64 : +64, 0 : +64] clip\n      }",
+            "[k * 64 : +64, 0 : +64] order = acq_rel, clip\n      }",
+        ),
+        ("      }\n    }\n  }", "      }\n      atomic add C[0, 0], 1.0\n    }\n  }"),
+    ],
+)
+def test_sums_that_threads_form_themselves(what: str, instead: str) -> None:
+    """Other kinds; an order, or an update after which others may look for the sum."""
+    assert what in SUMS
+    assert made_of(SUMS.replace(what, instead)).plan.find("sums.atomic_tile:C.engine") is None
 
 
 @pytest.mark.parametrize("claim", ["hardware", "static"])

@@ -10,13 +10,16 @@ from __future__ import annotations
 from math import prod
 from typing import TYPE_CHECKING
 
+from tile_ir.clusters import of_peers
 from tile_ir.opdef import READ, WRITE
 from tile_ir.ops import (
     BULK,
     RUNS,
     BarrierArrive,
+    BarrierExpect,
     Barriers,
     BarrierWait,
+    Combine,
     CommitGroup,
     Copy,
     Issue,
@@ -41,7 +44,7 @@ __all__ = [
     "with_engines",
 ]
 
-_MARKS = (Barriers, BarrierArrive, BarrierWait, CommitGroup)
+_MARKS = (Barriers, BarrierArrive, BarrierExpect, BarrierWait, CommitGroup)
 """What no planned program has before it is one thread's."""
 
 
@@ -49,6 +52,7 @@ def is_manual(body: Body) -> bool:
     """Whether a tile body has roles, barriers or copies in flight of the user's."""
     return any(
         isinstance(s, _MARKS)
+        or (of_peers(s) and not isinstance(s, Combine))  # planned, unlike the user's own
         or (isinstance(s, Role) and s.threads > 0)
         or (isinstance(s, Issue) and s.engine in (BULK, RUNS))
         for s in walk(body)

@@ -41,9 +41,11 @@ from tile_ir.ops import (
     Parallel,
     Reduce,
     Scan,
+    Shuffle,
     Store,
     Transpose,
     View,
+    WarpReduce,
 )
 from tile_ir.rewrite import all_effects, declared, effects, map_stmts, walk, with_body
 from tile_passes.base import Pass, PassContext
@@ -53,7 +55,7 @@ if TYPE_CHECKING:
     from tile_ir.core import Function
     from tile_passes.plan.model import Plan
 
-_MOVERS = (Copy, Fill, Gemm, Reduce, Scan, Store, Transpose)
+_MOVERS = (Copy, Fill, Gemm, Reduce, Scan, Shuffle, Store, Transpose, WarpReduce)
 """Statements whose only work is their writes."""
 
 

@@ -90,6 +90,12 @@ class Words:
     apply: Apply = with_lambda
     spaces: Mapping[str, str] = field(default_factory=dict)
     """Scope of memory -> the words in front of the type that a pointer into it points to."""
+    typed: str = "{}<{}>"
+    """A function of the prelude for one type; without templates, a name made of both."""
+    limit: str = "tile_limit<{}, {}>({})"
+    """An i32 limited to a range: lowest, highest, operand."""
+    array_words: str = "alignas(16) "
+    """What stands in front of an array of a thread, which wide accesses may touch."""
 
 
 def is_packed(dtype: DType) -> bool:
@@ -190,7 +196,8 @@ def _lift(words: Words, text: str, *args: str) -> str:
 def _infix(op: str, dtype: DType) -> bool:
     if op not in INFIX or op in _CALLS or dtype.lanes > 1:
         return False
-    return not (op == "shl" and dtype.is_signed)
+    # A small literal of 64 bits is written as one of 32: the shift has to say how wide it is.
+    return not (op == "shl" and (dtype.is_signed or dtype is u64))
 
 
 def _operator(words: Words, op: str, dtype: DType, a: str, b: str) -> str:
@@ -216,14 +223,14 @@ def _scalar(words: Words, op: str, dtype: DType, a: str, b: str) -> str:
     if op in ("min", "max"):
         if carrier.is_float:
             return f"tile_{op}_{carrier.name}({a}, {b})"
-        return f"tile_i{op}<{name}>({a}, {b})"
+        return f"{words.typed.format(f'tile_i{op}', name)}({a}, {b})"
     if op == "shl":
         wide = words.types["u64" if carrier.bits == 64 else "u32"]
         return _normalize(words, dtype, f"({name})(({wide})({a}) << ({b}))")
-    return _normalize(words, dtype, _division(op, name, a, b))
+    return _normalize(words, dtype, _division(words.typed.format(f"tile_{op}", name), op, a, b))
 
 
-def _division(op: str, name: str, a: str, b: str) -> str:
+def _division(call: str, op: str, a: str, b: str) -> str:
     """Shifts and masks for powers of two, which round as floor* do; C's own for other constants
     where it rounds as asked."""
     value = int(b) if b.isdigit() else 0
@@ -234,7 +241,7 @@ def _division(op: str, name: str, a: str, b: str) -> str:
         return f"({held} {by})"
     if value > 0 and op in ("truncdiv", "truncmod"):
         return f"({held} {'/' if op == 'truncdiv' else '%'} {b})"
-    return f"tile_{op}<{name}>({a}, {b})"
+    return f"{call}({a}, {b})"
 
 
 def _unary(words: Words, op: str, dtype: DType, a: str) -> str:
@@ -249,7 +256,8 @@ def _unary(words: Words, op: str, dtype: DType, a: str) -> str:
     carrier = carrier_type(dtype)
     if carrier.is_float:
         return (words.abs_f64 if carrier is f64 else words.abs_f32).format(a)
-    return _normalize(words, dtype, f"tile_iabs<{words.types[carrier.name]}>({a})")
+    call = words.typed.format("tile_iabs", words.types[carrier.name])
+    return _normalize(words, dtype, f"{call}({a})")
 
 
 def _normalize(words: Words, dtype: DType, text: str) -> str:
@@ -329,8 +337,9 @@ def _rounded(words: Words, a: DType, dst: DType, text: str) -> str:
 def _truncated(words: Words, a: DType, dst: DType, text: str) -> str:
     if dst.bits >= 32:
         return f"tile_{a.name}_to_{dst.name}({text})"
-    limits = f"{int(dst.min_value)}, {int(dst.max_value)}"
-    return f"({_carrier(words, dst)})tile_limit<{limits}>(tile_{a.name}_to_i32({text}))"
+    whole = f"tile_{a.name}_to_i32({text})"
+    limited = words.limit.format(int(dst.min_value), int(dst.max_value), whole)
+    return f"({_carrier(words, dst)}){limited}"
 
 
 def _write_converts(src: DType, dst: DType) -> bool:
@@ -439,6 +448,6 @@ def device_dialect(words: Words) -> Dialect:
         write_converts=_write_converts,
         array_length=_array_length,
         index_type=words.types["i64"],
-        qualifiers={"local": "alignas(16) "},
+        qualifiers={"local": words.array_words},
         spaces=words.spaces,
     )

@@ -33,6 +33,7 @@ __all__ = [
     "print_counted_loop",
     "print_memory",
     "print_nothing",
+    "refuse_assert",
     "refuse_print",
     "start_of",
     "updated_code",
@@ -140,7 +141,7 @@ def moved_code(exprs: ExprPrinter, e: Expr) -> str | None:
         if t is None or f is None:
             return None
         return f"{exprs.value(e.cond, CONDITIONAL + 1)} ? {t} : {f}"
-    return None
+    return exprs.code(e)
 
 
 def _splat_code(exprs: ExprPrinter, one: Const, kind: DType) -> str | None:
@@ -248,6 +249,17 @@ def refuse_print(p: StmtPrinter, s: Stmt) -> None:
         s.span,
         ("printing needs a service of the host that the generated code does without",),
         "Store the value to an output, or run the kernel with target='cpu'.",
+    )
+
+
+def refuse_assert(p: StmtPrinter, s: Stmt) -> None:
+    """Raise TileError E3101: kernels of such a device cannot say what failed."""
+    raise TileError(
+        "E3101",
+        "kernels of this target cannot check an assertion",
+        s.span,
+        ("a kernel has no way to stop the launch or to say why",),
+        "State it about the arguments, outside of the kernel, or run with target='cpu'.",
     )
 
 

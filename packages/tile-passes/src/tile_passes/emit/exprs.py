@@ -79,6 +79,10 @@ class ExprPrinter:
             found = self._indices[e] = self._make_index(e)
         return found[0] if found[1] >= least else f"({found[0]})"
 
+    def code(self, e: Expr) -> str | None:
+        """The bits of a computed value where they are at hand; None asks to compute and encode."""
+        return None
+
     def condition(self, e: Expr) -> str:
         """The text of a truth value in a branch."""
         return self.value(e)

@@ -240,13 +240,15 @@ class _Kernel:
         stages: dict[str, int] = dict(pairs)  # type: ignore[arg-type]  # pairs of name and stage
         place = {self.found.names.child(inside, i): i for i in range(len(loop.body))}
         mine = [r for r in self.rings if r.body == inside]
+        leaving = {o.drain.path[-1]: o for o in self.outlets if o.drain.path[:-1] == inside}
         scalars = free_scalars(loop.body, self.found.stable)
         held = self.plan.value(f"{key}.pin", ())
         assert isinstance(held, tuple)
         items = []
         for name in self.order(path) or ():
             stmt = loop.body[place[name]]
-            body = self.stmt(stmt, (*inside, place[name]))
+            outlet = leaving.get(place[name])
+            body = self.stmt(stmt, (*inside, place[name])) if outlet is None else store(outlet)
             touched = touches(stmt)
             reads = frozenset(r.name for r in mine if any(n in touched for n in r.buffers))
             body = map_all_exprs(body, substitute(scalars)) if scalars else body

@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING
 from tile_ir import build as b
 from tile_ir.core import Range, Region
 from tile_ir.expr import Const, Slot
-from tile_ir.ops import Acquire, Alloc, Channel, Commit, Copy, End, Issue, SettleCount
+from tile_ir.ops import Acquire, Alloc, AtomicTile, Channel, Commit, Copy, End, Issue, SettleCount
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from tile_ir.opdef import Body
+    from tile_ir.opdef import Body, Stmt
     from tile_passes.plan.outlets import Outlet
 
 
@@ -42,7 +42,7 @@ def store(outlet: Outlet) -> Body:
     """
     if not outlet.staged:
         return (*_issued(outlet, outlet.drain.stmt),)
-    out: list[Copy | Acquire | Issue | Commit] = []
+    out: list[Stmt] = []
     stmt, span = outlet.drain.stmt, outlet.drain.stmt.span
     rows, columns = (int(n.value) for n in outlet.buffer.shape)  # type: ignore[attr-defined]  # constants
     slot = Region(
@@ -59,7 +59,7 @@ def store(outlet: Outlet) -> Body:
     return tuple(out)
 
 
-def _issued(outlet: Outlet, copy: Copy) -> tuple[Issue, Commit]:
+def _issued(outlet: Outlet, copy: Copy | AtomicTile) -> tuple[Issue, Commit]:
     span = copy.span
     return (
         Issue(engine=outlet.engine, body=(copy,), span=span),

@@ -50,5 +50,5 @@ def file_error(error: OSError, path: Path, code: str = "E3003") -> TileError:
         code,
         f"cannot write {path}: {reason}",
         notes=(str(error),),
-        help="Free space or choose another folder by TILE_CACHE_DIR.",
+        help="Free space or write elsewhere; TILE_CACHE_DIR names the folder of compiled kernels.",
     )

@@ -9,7 +9,7 @@ addresses) overrides the methods that say so.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from tile_ir import build as b
 from tile_ir.diag import InternalError
@@ -21,7 +21,7 @@ from tile_passes.emit.captures import tiles_of
 from tile_passes.emit.python_exprs import PythonNames, python_text
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
 
     from tile_ir.core import Buffer, Function
     from tile_ir.opdef import Body, Stmt
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from tile_passes.emit.captures import Parameter
     from tile_passes.emit.kernels import EmittedKernel, Source
 
-__all__ = ["HostPrinter", "host_source"]
+__all__ = ["HostPrinter", "bound_host", "host_source", "launch_scalars"]
 
 INDENT = "    "
 
@@ -127,7 +127,8 @@ class HostPrinter:
         """One launch, unless there are no tiles."""
         emitted, n = self.kernels[self.launched], self.launched
         self.launched += 1
-        self._scalars(kernel, depth)
+        for s in launch_scalars(kernel):
+            self._statement(s, depth)
         tiles = tiles_of(kernel)
         extents = self.extents(kernel, tiles) if tiles else ()
         count = " * ".join(self.text(e, atom=True) for e in extents) or "1"
@@ -142,18 +143,18 @@ class HostPrinter:
         self._line("if tile > 0:", depth)
         self._line(f"launch_{n}(tile{values})", depth + 1)
 
-    def _scalars(self, kernel: Kernel, depth: int) -> None:
-        """The bindings in front of the tile loop that the number of tiles needs."""
-        tiles = tiles_of(kernel)
-        needed = {v for e in (tiles.extents if tiles else ()) for v in free_vars(e)}
-        needed |= free_vars(kernel.blocks) if kernel.blocks is not None else set()
-        chosen: list[Let] = []
-        for s in reversed(kernel.body):
-            if isinstance(s, Let) and s.var in needed and not loads(s.value):
-                chosen.append(s)
-                needed |= free_vars(s.value)
-        for s in reversed(chosen):
-            self._statement(s, depth)
+
+def launch_scalars(kernel: Kernel) -> list[Let]:
+    """The bindings in front of the tile loop that the number of tiles needs, in order."""
+    tiles = tiles_of(kernel)
+    needed = {v for e in (tiles.extents if tiles else ()) for v in free_vars(e)}
+    needed |= free_vars(kernel.blocks) if kernel.blocks is not None else set()
+    chosen: list[Let] = []
+    for s in reversed(kernel.body):
+        if isinstance(s, Let) and s.var in needed and not loads(s.value):
+            chosen.append(s)
+            needed |= free_vars(s.value)
+    return chosen[::-1]
 
 
 def host_source(fn: Function, source: Source, printer: type[HostPrinter] = HostPrinter) -> str:
@@ -179,3 +180,12 @@ def host_source(fn: Function, source: Source, printer: type[HostPrinter] = HostP
             "",
         ]
     )
+
+
+def bound_host(text: str, path: object, rt: Any) -> Callable[..., None]:
+    """What `bind(rt)` of a text made by `host_source` returns; tracebacks name the file at
+    `path`."""
+    namespace: dict[str, Any] = {}
+    exec(compile(text, f"{path}:host.py", "exec"), namespace)  # our own text
+    bound: Callable[..., None] = namespace["bind"](rt)
+    return bound

@@ -12,7 +12,12 @@ from dataclasses import dataclass
 
 from tile_ir.diag import Span, TileError
 
-__all__ = ["FIRST_MESSAGES", "Message", "Messages", "nearest_marker", "note_of"]
+__all__ = ["CLANG_PLACED", "FIRST_MESSAGES", "Message", "Messages", "nearest_marker", "note_of"]
+
+CLANG_PLACED = re.compile(
+    r"^(?P<file>[^\s:]+):(?P<line>\d+):\d+: (?:fatal )?error: (?P<text>.*)$", re.M
+)
+"""How compilers made of Clang write an error that has a place."""
 
 MARKER = re.compile(r"(?://|/\*)\s*(?P<file>\S+\.py):(?P<line>\d+)")
 FIRST_MESSAGES = 3

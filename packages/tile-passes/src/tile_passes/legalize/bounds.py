@@ -38,7 +38,7 @@ from tile_ir.core import Buffer, Function, Region
 from tile_ir.diag import Span, TileError
 from tile_ir.expr import Binary, Const, Expr, Load, Select, loads
 from tile_ir.opdef import Body, Stmt, opdef
-from tile_ir.ops import Atomic, AtomicTile, Copy, Fill, Store
+from tile_ir.ops import Atomic, AtomicTile, CallExtern, Copy, Fill, Store
 from tile_ir.rewrite import declared, map_exprs, replace, with_body
 from tile_passes.analysis.context import FactWalk
 from tile_passes.analysis.facts import Facts
@@ -47,6 +47,8 @@ from tile_passes.legalize.lanes import ends, store_by_lane, vector_outside
 from tile_passes.naming import Names
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from tile_passes.plan.model import Plan
 
 
@@ -74,11 +76,31 @@ class _Guard:
         )
 
     def _guarded(self, stmt: Stmt, facts: Facts) -> Stmt:
-        made = map_exprs(stmt, lambda e: self.expr(e, facts, stmt.span))
+        def guarded(e: Expr) -> Expr:
+            return self.expr(e, facts, stmt.span)
+
+        if isinstance(stmt, CallExtern):
+            return self._called(stmt, guarded, facts)
+        made = map_exprs(stmt, guarded)
         self._refuse_outside(made, facts)
         if isinstance(made, (Copy, Fill, AtomicTile, Store, Atomic)) and made.clip:
             made = replace(made, clip=not self._inside(made, facts))
         return made
+
+    def _called(
+        self, stmt: CallExtern, guarded: Callable[[Expr], Expr], facts: Facts
+    ) -> CallExtern:
+        """Arguments by value are reads; of places only what is always outside is known."""
+        args = list(stmt.args)
+        for n, arg in enumerate(args):
+            if n not in stmt.places:
+                args[n] = guarded(arg)
+                continue
+            assert isinstance(arg, Load)  # the verifier's rule
+            indices = tuple(map(guarded, arg.indices))
+            self._refuse_point(arg.buffer, indices, facts, stmt.span)
+            args[n] = Load(arg.buffer, indices, arg.dtype, arg.slot)
+        return replace(stmt, args=tuple(args))
 
     def _inside(self, stmt: Stmt, facts: Facts) -> bool:
         if isinstance(stmt, (Store, Atomic)):

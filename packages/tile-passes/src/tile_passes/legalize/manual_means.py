@@ -37,22 +37,29 @@ barrier of them.
 
 from __future__ import annotations
 
+from math import prod
 from typing import TYPE_CHECKING
 
+from tile_ir.clusters import of_peers
 from tile_ir.diag import TileError
 from tile_ir.ops import (
     BULK,
     MATRIX,
     RUNS,
     BarrierArrive,
+    BarrierExpect,
     Barriers,
     BarrierWait,
+    CallExtern,
     CommitGroup,
+    CopyPeer,
     Issue,
     Kernel,
+    Native,
     RegisterLimit,
     Role,
     SettleCount,
+    Source,
     Sync,
 )
 from tile_ir.rewrite import declared, map_stmts, replace, walk, with_body
@@ -71,13 +78,17 @@ if TYPE_CHECKING:
 
 _BY_HAND = (
     BarrierArrive,
+    BarrierExpect,
     Barriers,
     BarrierWait,
     CommitGroup,
+    CopyPeer,
     Issue,
+    Native,
     RegisterLimit,
     Role,
     SettleCount,
+    Source,
     Sync,
 )
 
@@ -88,16 +99,45 @@ def manual_means(fn: Function, cx: PassContext, plan: Plan) -> Function:
     Raises:
         TileError: E0712 for what it cannot do.
     """
-    if not any(isinstance(s, _BY_HAND) for s in walk(fn.body)):
+    if not any(isinstance(s, _BY_HAND) or _clustered(s) for s in walk(fn.body)):
         return fn
+    fn = with_body(fn, map_stmts(fn.body, lambda s: _spoken(s, cx.target)))
     buffers = declared(fn)
 
     def kernel(s: Stmt) -> Stmt | Body | None:
         if isinstance(s, Kernel):
             _check(s, buffers, cx.target)
+            return _apart(s, cx.target)
         return _done(s, cx.target)
 
     return with_body(fn, map_stmts(fn.body, kernel))
+
+
+def _clustered(s: Stmt) -> bool:
+    return isinstance(s, Kernel) and prod(s.cluster) > 1
+
+
+def _apart(kernel: Kernel, spec: TargetSpec) -> Kernel | None:
+    """Blocks that have nothing to do with each other, without clusters where there are none.
+
+    Raises:
+        TileError: E0712 for blocks that do.
+    """
+    blocks = prod(kernel.cluster)
+    if blocks <= max(spec.cluster.blocks, 1):
+        return None
+    meets = next((s for s in walk(kernel.body) if of_peers(s)), None)
+    if meets is None:
+        return replace(kernel, cluster=())
+    has = f"clusters of at most {spec.cluster.blocks} blocks" if spec.cluster.blocks else "none"
+    raise TileError(
+        "E0712",
+        f"the blocks of kernel {kernel.name} see each other in clusters of {blocks}, and {spec} "
+        f"has {has}",
+        meets.span,
+        help="let blocks share nothing but global memory, or compile this kernel for a device "
+        "with such clusters",
+    )
 
 
 def _check(kernel: Kernel, buffers: Mapping[str, Buffer], spec: TargetSpec) -> None:
@@ -143,11 +183,34 @@ def _done(s: Stmt, spec: TargetSpec) -> Body | None:
         return () if spec.family == "cpu" else None
     if isinstance(s, RegisterLimit):
         return None if spec.registers is not None and spec.registers.movable else ()
-    if isinstance(s, (Barriers, BarrierArrive, BarrierWait)):
+    if isinstance(s, (Barriers, BarrierArrive, BarrierExpect, BarrierWait)):
         return None if has_means(spec) else ()
     if isinstance(s, (CommitGroup, Issue, SettleCount)) and not _has_engine(s, spec):
         return s.body if isinstance(s, Issue) else ()
     return None
+
+
+def _spoken(s: Stmt, spec: TargetSpec) -> Body | None:
+    """What stands for source text: the call where the target's language is its own.
+
+    Raises:
+        TileError: E0713 where nothing else does the same.
+    """
+    if isinstance(s, Source):
+        return None if s.language == spec.name else ()
+    if not isinstance(s, Native):
+        return None
+    if s.language == spec.name:
+        return s.then
+    if s.orelse:
+        return s.orelse
+    called = next(t.name for t in walk(s.then) if isinstance(t, CallExtern))
+    raise TileError(
+        "E0713",
+        f"{called} is source text of the target {s.language}, and this is {spec}",
+        s.span,
+        help="pass reference=, a function in the tile language that does the same",
+    )
 
 
 def _has_engine(s: CommitGroup | Issue | SettleCount, spec: TargetSpec) -> bool:

@@ -28,6 +28,8 @@ from tile_passes.lower.context import (
 )
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from tile_ir.core import Buffer, Region
     from tile_ir.diag import Span
     from tile_ir.opdef import Stmt
@@ -93,13 +95,18 @@ def lower_transpose(s: Stmt, cx: LowerContext) -> Body:
     """dst[..., j, i] = src[..., i, j], in the order of the destination."""
     assert isinstance(s, Transpose)
     src, dst = cx.buffers[s.src.buffer], cx.buffers[s.dst.buffer]
-    rank = dst.rank
+    # A slot of a channel is one axis more, in front.
+    rank = min(len(s.src.ranges), len(s.dst.ranges))
     loop = cx.loop_vars(rank)
-    swapped = (*range(rank - 2), rank - 1, rank - 2)
-    at_dst = indices(s.dst, dict(enumerate(loop)))
-    at_src = indices(s.src, {axis: loop[swapped[axis]] for axis in range(rank)})
+    at_dst = indices(s.dst, _last_axes(s.dst, loop))
+    at_src = indices(s.src, _last_axes(s.src, (*loop[:-2], loop[-1], loop[-2])))
     body = (store(dst, at_dst, b.load(src, at_src), s.span),)
-    return parallel(loop, [r.extent for r in s.dst.ranges], body, s.span)
+    return parallel(loop, [r.extent for r in s.dst.ranges[-rank:]], body, s.span)
+
+
+def _last_axes(region: Region, loop: Sequence[Expr]) -> dict[int, Expr]:
+    """The iteration of each of the region's last axes."""
+    return dict(enumerate(loop, len(region.ranges) - len(loop)))
 
 
 def _stems(rank: int) -> tuple[str, ...]:

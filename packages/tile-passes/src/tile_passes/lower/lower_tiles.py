@@ -24,8 +24,10 @@ from tile_ir.ops import (
     Print,
     Reduce,
     Scan,
+    Shuffle,
     Store,
     Transpose,
+    WarpReduce,
 )
 from tile_ir.rewrite import declared, replace, with_body
 from tile_passes.analysis.context import FactWalk
@@ -37,6 +39,7 @@ from tile_passes.lower.copies import lower_copy, lower_fill, lower_transpose
 from tile_passes.lower.messages import lower_print
 from tile_passes.lower.products import lower_gemm
 from tile_passes.lower.reductions import lower_reduce, lower_scan
+from tile_passes.lower.warps import lower_shuffle, lower_warp_reduce
 from tile_passes.naming import Names
 
 if TYPE_CHECKING:
@@ -56,8 +59,10 @@ GENERIC: Mapping[type[Stmt], Rule] = MappingProxyType(
         Print: lower_print,
         Reduce: lower_reduce,
         Scan: lower_scan,
+        Shuffle: lower_shuffle,
         Store: lower_clipped_store,
         Transpose: lower_transpose,
+        WarpReduce: lower_warp_reduce,
     }
 )
 """The rule of each tile operation that needs nothing of the target."""

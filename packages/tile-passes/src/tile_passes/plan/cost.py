@@ -9,14 +9,13 @@ from typing import TYPE_CHECKING
 
 from tile_ir.core import Region
 from tile_ir.expr import Call, Const, Expr, Load
-from tile_ir.expr import walk as walk_expr
 from tile_ir.opdef import bodies
-from tile_ir.ops import Copy, Fill, For, Gemm, Parallel, Reduce
+from tile_ir.ops import Copy, Fill, For, Gemm, Parallel, Reduce, Store
 from tile_ir.rewrite import effects, stmt_exprs
 from tile_passes.plan.survey import product_shape
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
 
     from tile_ir.core import Buffer
     from tile_ir.opdef import Stmt
@@ -51,9 +50,21 @@ def vector_cycles(stmt: Stmt, spec: TargetSpec) -> float:
 
 
 def _operations(stmt: Stmt, spec: TargetSpec) -> float:
-    nodes = {n for e in stmt_exprs(stmt) for n in walk_expr(e)}
+    """Operations on values; those of indices are not done for each element anew."""
+    nodes = {n for e in _values(stmt) for n in _of_values(e)}
     inner = sum(_operations(s, spec) for body in bodies(stmt) for s in body)
     return inner + sum(_operation(n, spec) for n in nodes)
+
+
+def _values(stmt: Stmt) -> tuple[Expr, ...]:
+    return (stmt.value,) if isinstance(stmt, Store) else stmt_exprs(stmt)
+
+
+def _of_values(e: Expr) -> Iterator[Expr]:
+    yield e
+    if not isinstance(e, Load):
+        for child in e.children():
+            yield from _of_values(child)
 
 
 def _operation(e: Expr, spec: TargetSpec) -> float:

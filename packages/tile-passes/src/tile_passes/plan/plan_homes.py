@@ -15,9 +15,9 @@ from tile_passes.plan.atoms import tiling
 from tile_passes.plan.homes import REGISTER, SHARED, home_key
 from tile_passes.plan.keys import kernels, tiles_of
 from tile_passes.plan.pins import decide
-from tile_passes.plan.plan_layout import positional
 from tile_passes.plan.plan_registers import needed, splits
 from tile_passes.plan.plan_roles import GENERIC, ROLES_APART, ROLES_ONE, policy_of
+from tile_passes.plan.relations import positional
 from tile_passes.plan.survey import survey, threads_of
 
 if TYPE_CHECKING:

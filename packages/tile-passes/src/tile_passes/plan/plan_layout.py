@@ -26,13 +26,12 @@ from tile_ir.layout import (
     default_axes,
     panels,
     parse_layout,
-    rename,
     row_major,
     same_function,
     swizzle_for,
 )
 from tile_ir.opdef import bodies
-from tile_ir.ops import BULK, Alloc, Parallel, Role
+from tile_ir.ops import BULK, Alloc, Copy, Parallel, Role
 from tile_ir.rewrite import declared, walk
 from tile_passes.analysis.manual import engine_of, threads_at
 from tile_passes.base import Pass
@@ -42,8 +41,9 @@ from tile_passes.plan.keys import Names, kernels, tiles_of
 from tile_passes.plan.lanes import by_lanes, held_layout
 from tile_passes.plan.pins import as_value, decide
 from tile_passes.plan.plan_roles import GENERIC, STAGED
-from tile_passes.plan.relations import directed, leader, loop_axes, relations
+from tile_passes.plan.relations import directed, leader, loop_axes, positional, relations
 from tile_passes.plan.survey import survey, threads_of
+from tile_passes.plan.turned import Step, by_turns, crossings
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -126,12 +126,15 @@ def _kernel(
         # A result that feeds another product stays in its threads when all units lie along m.
         _strict(inference, plan, cx, kernel, product, "full_row" if chained else "")
     inference.spread()
+    moved = _moved_bits(body, buffers)
     for buffer in sorted(own, key=lambda b: -prod(_shape(b))):
         if buffer.scope == "fragment" and buffer.name not in inference.found:
             count = party.get(buffer.name, threads)
-            free = blocked(_shape(buffer), threads=count, vector=_vector(cx, buffer))
+            vector = _vector(cx, buffer, count, moved.get(buffer.name, 0))
+            free = blocked(_shape(buffer), threads=count, vector=vector)
             inference.set(buffer.name, free, "free: widest vectors, fewest registers")
             inference.spread()
+    crossed = crossings(_steps(kernel, body, inference), buffers, inference.found)
     for buffer in own:
         if buffer.scope == "fragment":
             layout, why = inference.found[buffer.name], inference.why[buffer.name]
@@ -139,6 +142,9 @@ def _kernel(
             plan = decide(plan, cx, key, str(layout), reason=why)
         elif buffer.scope == "shared":
             lanes = by_lanes(buffer, found, plan, cx, kernel.name, buffers, threads)
+            if buffer.name in crossed:
+                accepted = _accepted(plan, cx, kernel.name, buffer, [], found)
+                lanes = lanes or by_turns(buffer, crossed[buffer.name], accepted, cx.target)
             plan = _shared(plan, cx, kernel.name, buffer, found, lanes)
     plan = _held(plan, cx, kernel.name, found, buffers, threads)
     return _loops(plan, cx, kernel, found.names, body, inference)
@@ -185,18 +191,6 @@ def _pins(inference: _Inference, cx: PassContext, kernel: str, own: list[Buffer]
             inference.set(buffer.name, positional(given, names), "pinned")
 
 
-def positional(layout: FragmentLayout, names: Mapping[str, str]) -> FragmentLayout:
-    """The layout with its axes named by position, in order of position."""
-    apart = rename(layout, {old: f"{new}_" for old, new in names.items()})
-    made = rename(apart, {f"{new}_": new for new in names.values()})
-    return FragmentLayout(
-        thread=made.thread,
-        value=made.value,
-        group=made.group,
-        outputs=tuple(sorted(names.values())),
-    )
-
-
 def _strict(
     inference: _Inference,
     plan: Plan,
@@ -235,11 +229,29 @@ def _shape(buffer: Buffer) -> tuple[int, ...]:
     return tuple(int(n.value) if isinstance(n, Const) else 1 for n in buffer.shape)
 
 
-def _vector(cx: PassContext, buffer: Buffer) -> int:
-    """Elements of the widest access that a row of the buffer is a multiple of."""
-    row = (_shape(buffer) or (1,))[-1]
+def _moved_bits(body: Body, buffers: Mapping[str, Buffer]) -> dict[str, int]:
+    """Bits of the widest element that copies bring each fragment from global memory or there."""
+    found: dict[str, int] = {}
+    for s in walk(body):
+        if isinstance(s, Copy):
+            sides = buffers[s.src.buffer], buffers[s.dst.buffer]
+            for held, memory in (sides, sides[::-1]):
+                if held.scope == "fragment" and memory.scope == "global":
+                    bits = memory.dtype.storage_bits
+                    found[held.name] = max(found.get(held.name, 0), bits)
+    return found
+
+
+def _vector(cx: PassContext, buffer: Buffer, threads: int, moved: int) -> int:
+    """Elements of the widest access that a row of the buffer is a multiple of. Where memory has
+    narrower elements (of `moved` bits), its accesses count if all threads get one."""
+    shape, own = _shape(buffer), buffer.dtype.storage_bits
+    row = (shape or (1,))[-1]
     for size in cx.target.access_bytes:
-        count = size * 8 // buffer.dtype.storage_bits
+        wide = size * 8 // (moved or own)
+        if own > moved > 0 and wide and row % wide == 0 and prod(shape) >= wide * threads:
+            return wide
+        count = size * 8 // own
         if count and row % count == 0:
             return count
     return 1
@@ -379,6 +391,19 @@ def _loops(
         for edge in directed(stmt, inference.buffers):
             plan = _conflict(plan, cx, kernel.name, name, edge, inference)
     return plan
+
+
+def _steps(kernel: Kernel, body: Body, inference: _Inference) -> Iterator[Step]:
+    """The statements of a kernel with who runs them."""
+    for path, stmt in _paths(body, ()):
+        threads, layout = threads_at(kernel, path), None
+        if isinstance(stmt, Parallel) and all(isinstance(e, Const) for e in stmt.extents):
+            layout = stmt.layout or _loop_layout(stmt, inference, threads)[0]
+        yield Step(
+            stmt=stmt,
+            threads=threads,
+            layout=layout if isinstance(layout, FragmentLayout) else None,
+        )
 
 
 def _paths(body: Body, at: Path) -> Iterator[tuple[Path, Stmt]]:

@@ -11,7 +11,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tile_ir.diag import TileError
-from tile_ir.ops import Alloc, View
+from tile_ir.ops import Alloc, Combine, View
 from tile_ir.rewrite import declared, walk
 from tile_passes.analysis.liveness import Interval, live_ranges
 from tile_passes.analysis.manual import is_manual
@@ -84,11 +84,12 @@ def _kernel(
         return plan
     slots = ring_slots(found, kernel, plan) | {o.buffer.name: o.depth for o in stores}
     viewed = {s.source for s in walk(body) if isinstance(s, View)}
+    inboxes = {s.inbox.buffer for s in walk(body) if isinstance(s, Combine)}  # others write them
     sizes = {b.name: copy_bytes(b) * slots.get(b.name, 1) for b in made}
     lives = {
         name: life
         for name, life in live_ranges(body, buffers).items()
-        if name in sizes and name not in slots and name not in viewed
+        if name in sizes and name not in slots and name not in viewed | inboxes
     }
     scope = cx.target.scopes.get("shared")
     if is_manual(

@@ -21,6 +21,7 @@ from tile_passes.plan.keys import buffers_for, kernels, loop_key, tiles_of
 from tile_passes.plan.model import Candidate, Decision
 from tile_passes.plan.pins import impossible, pinned
 from tile_passes.plan.plan_roles import GENERIC, STAGED
+from tile_passes.plan.register_room import fixed_steps, held_tiles, registers_fit
 from tile_passes.plan.schedule import (
     Node,
     Problem,
@@ -86,7 +87,11 @@ def plan_pipeline(fn: Function, cx: PassContext, plan: Plan) -> Plan:
             body = loop_body(found, path, loop, made, kernel.name, plan, cx, groups)
             mine = [r for r in made if r.loop == path]
             taken = partial(_taken, mine, loop, body, buffers)
-            plan, best = _schedule(plan, cx, kernel.name, found, path, loop, body, taken)
+            tiles_held = held_tiles(loop, body.positions, buffers, threads_of(kernel.threads))
+            ringed = {n for r in mine for n in r.buffers}
+            fixed = fixed_steps(found, path, ringed, buffers, kernel.name, plan, cx)
+            fits = partial(registers_fit, cx, plan, kernel, body.problem, tiles_held, fixed)
+            plan, best = _schedule(plan, cx, kernel.name, found, path, loop, body, taken, fits)
             base = f"{kernel.name}.{loop_key(found.names[path])}"
             plan = plan_settle_pins(plan, cx, base, loop.body, body, best, buffers)
             rates[path] = best.cycles
@@ -221,15 +226,18 @@ def _schedule(
     loop: For,
     body: LoopBody,
     taken: Callable[[Schedule], int],
+    fits: Callable[[Schedule], bool],
 ) -> tuple[Plan, Schedule]:
     base = f"{kernel}.{loop_key(found.names[path])}"
     wished = _wishes(cx, base, loop, body)
     options = candidates(body.problem)
     room = cx.target.capacity("shared")
-    best, by = next((s for s in options if not room or taken(s) <= room), options[0]), "model"
+    able = [s for s in options if not room or taken(s) <= room] or list(options[:1])
+    best, by = next((s for s in able if fits(s)), able[0]), "model"
     reason = f"{best.cycles:.0f} cycles an iteration"
     if best is not options[0]:
-        reason += f"; slots for {options[0].cycles:.0f} do not fit"
+        what = "registers" if best is not able[0] else "slots"
+        reason += f"; {what} for {options[0].cycles:.0f} do not fit"
     if wished is not None:
         asked = _as_wished(body, wished)
         fault = _fault(body.problem, body.names, asked)

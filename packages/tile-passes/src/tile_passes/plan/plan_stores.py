@@ -59,7 +59,7 @@ def plan_stores(fn: Function, cx: PassContext, plan: Plan) -> Plan:
         slots = ring_slots(found, kernel.name, plan)
         room = cx.target.capacity("shared") - shared_bytes(buffers, slots) - _BARRIER_BYTES
         negative = may_be_negative(fn, found.drains)
-        for drain in found.drains:
+        for drain in sorted(found.drains, key=lambda d: -len(d.path)):  # those of loops first
             if drain.name in negative:
                 plan = _by_threads(plan, cx, kernel.name, drain)
                 continue
@@ -77,7 +77,9 @@ def _by_threads(plan: Plan, cx: PassContext, kernel: str, drain: Drain) -> Plan:
 
 def _interleave(plan: Plan, cx: PassContext, kernel: Kernel, tiles: Tiles, found: Survey) -> Plan:
     """Decide whether a result leaves during the loop of the block's next tile."""
-    for outlet in outlets(found, kernel.name, plan):
+    leaving = outlets(found, kernel.name, plan)
+    busy = any(len(o.drain.path) > 1 for o in leaving)
+    for outlet in leaving:
         if not outlet.staged:
             continue
         loop = _main_loop(plan, kernel.name, outlet, found)
@@ -92,6 +94,8 @@ def _interleave(plan: Plan, cx: PassContext, kernel: Kernel, tiles: Tiles, found
             reason = "a block has one tile"
         elif not loop:
             reason = "no loop of products before it"
+        elif busy:
+            reason = "its loop has results of its own to carry away"
         elif need > most:
             reason = f"{need} registers would be alive, a thread can have {most}"
         else:

@@ -154,6 +154,9 @@ def _claim(
     ways: tuple[_Way, ...],
 ) -> Plan:
     key = f"{kernel.name}.tiles.claim"
+    if prod(kernel.cluster) > 1:
+        reason = "a cluster is as many tiles as the kernel says"
+        return decide(plan, cx, key, HARDWARE, reason=reason, allowed=(HARDWARE,), by="user")
     refused = _refused(plan, cx, kernel)
     allowed = tuple(c for c in CLAIMS if c not in refused)
     if tiles.claim in refused and tiles.claim == DYNAMIC:
@@ -228,7 +231,9 @@ def _raster(
     base = f"{kernel.name}.tiles"
     value, by, reason = (tiles.raster, tiles.panel), "user", "asked for by the kernel"
     costs: tuple[Candidate, ...] = ()
-    if tiles.raster == NONE and dealt:
+    if prod(kernel.cluster) > 1:
+        value, reason = (NONE, 0), "a cluster is a box of neighbouring tiles"
+    elif tiles.raster == NONE and dealt:
         value, by, reason = (NONE, 0), "model", "tiles are dealt by what they take"
     elif tiles.raster == NONE:
         costs = _rasters(cx, tiles, found)
@@ -302,6 +307,10 @@ def _cluster(
     uneven: tuple[Var, ...],
 ) -> Plan:
     """Whether pairs of neighbouring blocks bring what both need together."""
+    if prod(kernel.cluster) > 1:
+        reason = "the kernel says which blocks belong together"
+        key = f"{kernel.name}.tiles.cluster"
+        return decide(plan, cx, key, (), reason=reason, allowed=((),), by="user")
     judged = pairs(plan, cx.target, kernel.name, tiles, found, uneven)
     key, allowed = f"{kernel.name}.tiles.cluster", ((), *judged.possible)
     return decide(

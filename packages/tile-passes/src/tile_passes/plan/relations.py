@@ -55,6 +55,18 @@ class Relation:
         return Relation(self.target, self.source, back, self.of)
 
 
+def positional(layout: FragmentLayout, names: Mapping[str, str]) -> FragmentLayout:
+    """The layout with its axes named by position, in order of position."""
+    apart = rename(layout, {old: f"{new}_" for old, new in names.items()})
+    made = rename(apart, {f"{new}_": new for new in names.values()})
+    return FragmentLayout(
+        thread=made.thread,
+        value=made.value,
+        group=made.group,
+        outputs=tuple(sorted(names.values())),
+    )
+
+
 def relations(stmt: Stmt, buffers: Mapping[str, Buffer]) -> tuple[Relation, ...]:
     """The relations between fragments in one statement, each in both directions where both
     exist.

@@ -103,9 +103,12 @@ def registers_left(body: Body, threads: int, spec: TargetSpec) -> int:
 def fragment_registers(body: Body, threads: int) -> int:
     """32-bit registers of one thread for an even share of every fragment."""
     own = [s.buffer for s in walk(body) if isinstance(s, Alloc) and s.buffer.scope == "fragment"]
-    return sum(
-        -(-prod(_shape(b)) * b.dtype.storage_bits // (_REGISTER_BITS * threads)) for b in own
-    )
+    return sum(registers_of(b, threads) for b in own)
+
+
+def registers_of(buffer: Buffer, threads: int) -> int:
+    """32-bit registers of one thread for an even share of a fragment."""
+    return -(-prod(_shape(buffer)) * buffer.dtype.storage_bits // (_REGISTER_BITS * threads))
 
 
 def _shape(buffer: Buffer) -> tuple[int, ...]:

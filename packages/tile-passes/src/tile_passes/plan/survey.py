@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from tile_ir import build as b
 from tile_ir.expr import Const, Var, free_vars, loads
 from tile_ir.opdef import Access, bodies
-from tile_ir.ops import BULK, Copy, For, Gemm, Issue, Let, Parallel, View, While
+from tile_ir.ops import BULK, Atomic, AtomicTile, Copy, For, Gemm, Issue, Let, Parallel, View, While
 from tile_ir.rewrite import effects, stmt_exprs, substitute, walk
 from tile_passes.analysis.dependence import aliases, leaves_early
 from tile_passes.analysis.facts import Facts
@@ -23,7 +23,7 @@ from tile_passes.analysis.manual import copy_of, is_manual
 from tile_passes.plan.keys import Names, Path
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
 
     from tile_ir.core import Buffer, Region
     from tile_ir.expr import Expr
@@ -36,6 +36,10 @@ _NOTHING = Facts.of_dims(())
 
 _WIDEST_ROW = 128
 """Bytes of the widest panel of a shared tile; wider rows are cut into such."""
+
+
+_ADDED = frozenset({"f32"})
+"""Types whose sums an engine forms exactly as threads do."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,14 +73,14 @@ class Fill:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Drain:
-    """A copy to global memory that an engine could carry out of shared memory.
+    """A copy to global memory, or a sum there, that an engine could carry out of shared memory.
 
     `buffer` is a fragment, whose elements would be put into shared memory first, or shared.
     """
 
     name: str
     path: Path
-    stmt: Copy
+    stmt: Copy | AtomicTile
     buffer: Buffer
     target: Buffer
     first: int
@@ -145,6 +149,9 @@ class _Scan:
         self.accesses: dict[str, list[Use]] = {}
         self.viewed: set[str] = set()
         self.pending: list[tuple[Path, Copy, Path | None, bool]] = []
+        self.sums: list[tuple[Path, AtomicTile, bool]] = []
+        self.atomics = False
+        """Whether threads update single elements, by which they may tell others of a sum."""
         self.products: list[Product] = []
         self.loops: list[tuple[Path, For]] = []
         self.stable = self._stable(body)
@@ -172,6 +179,9 @@ class _Scan:
             self._note(stmt, path)
             if isinstance(stmt, Copy) and not early:
                 self.pending.append((path, stmt, loop, scalar and self.scalar(stmt)))
+            if isinstance(stmt, AtomicTile) and not early:
+                self.sums.append((path, stmt, scalar and self.scalar(stmt)))
+            self.atomics |= any(isinstance(s, Atomic) for s in walk((stmt,)))
             if isinstance(stmt, Gemm):
                 self.products.append(self.product(stmt, path))
             if isinstance(stmt, Parallel):
@@ -259,9 +269,20 @@ class _Scan:
             for path, stmt, _, scalar in self.pending
             if not any(path[: len(p)] == p for p in inside)
         )
-        return tuple(d for d in found if d is not None)
+        every = (*(d for d in found if d is not None), *self.added())
+        return tuple(sorted(every, key=lambda d: d.path))
 
-    def drain(self, path: Path, stmt: Copy, scalar: bool) -> Drain | None:
+    def added(self) -> Iterator[Drain]:
+        """The sums that an engine could form in global memory."""
+        for path, stmt, scalar in self.sums:
+            target = self.buffers[stmt.dst.buffer]
+            plain = stmt.kind == "add" and stmt.order == "relaxed" and not self.atomics
+            if plain and target.dtype.name in _ADDED:
+                found = self.drain(path, stmt, scalar)
+                if found is not None and found.buffer.scope == "fragment":
+                    yield found
+
+    def drain(self, path: Path, stmt: Copy | AtomicTile, scalar: bool) -> Drain | None:
         source, target = self.buffers[stmt.src.buffer], self.buffers[stmt.dst.buffer]
         if target.scope != "global" or source.scope not in ("shared", "fragment") or not scalar:
             return None
@@ -269,6 +290,8 @@ class _Scan:
             return None
         first = path[-1] if source.scope == "fragment" else self._written(source.name, path)
         able = self.spec.engines("shared", "global")
+        kind = stmt.kind if isinstance(stmt, AtomicTile) else ""
+        able = tuple(e for e in able if not kind or kind in e.reduce)
         engines = tuple(e for e in able if e.elect and takes(e, stmt, source, target))
         if first is None or not engines or source.name in self.viewed:
             return None
@@ -409,7 +432,7 @@ def accepts(engine: CopyEngine, stmt: Copy, source: Buffer, target: Buffer) -> b
     return not engine.elect or source.rank <= engine.max_rank
 
 
-def takes(engine: CopyEngine, stmt: Copy, source: Buffer, target: Buffer) -> bool:
+def takes(engine: CopyEngine, stmt: Copy | AtomicTile, source: Buffer, target: Buffer) -> bool:
     """Whether an engine can carry a copy out of shared memory, where `source` has the elements of
     `target` already or gets them on its way there.
     """

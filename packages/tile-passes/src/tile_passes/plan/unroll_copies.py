@@ -117,19 +117,19 @@ def is_plain(loop: For) -> bool:
 def private_tiles(body: Body, loop: For, buffers: Mapping[str, Buffer]) -> tuple[str, ...]:
     """The tiles that each iteration of `loop`, which stands in `body`, fills anew before it reads
     them, and that nothing else touches: in the order of their filling."""
-    outside = _touched_beside(body, loop)
+    outside = touched_beside(body, loop)
     viewed = {name for s in walk(body) if isinstance(s, View) for name in (s.source, s.buffer.name)}
     seen: set[str] = outside | viewed
     found: list[str] = []
     for stmt in loop.body:
-        target = _filled(stmt, buffers)
+        target = filled(stmt, buffers)
         if target is not None and target not in seen:
             found.append(target)
         seen |= set(touches(stmt))
     return tuple(found)
 
 
-def _touched_beside(body: Body, loop: For) -> set[str]:
+def touched_beside(body: Body, loop: For) -> set[str]:
     """What the statements of a body touch outside of a loop, which stands in it."""
     found: set[str] = set()
     for s in body:
@@ -138,13 +138,13 @@ def _touched_beside(body: Body, loop: For) -> set[str]:
         if any(inner is loop for inner in walk((s,))):
             found |= {x.buffer for e in stmt_exprs(s) for x in loads(e)}
             for inside in bodies(s):
-                found |= _touched_beside(inside, loop)
+                found |= touched_beside(inside, loop)
         elif not isinstance(s, Alloc):
             found |= set(touches(s))
     return found
 
 
-def _filled(stmt: Stmt, buffers: Mapping[str, Buffer]) -> str | None:
+def filled(stmt: Stmt, buffers: Mapping[str, Buffer]) -> str | None:
     """The tile that a statement sets as a whole, whatever it held."""
     if isinstance(stmt, Gemm):
         alone = stmt.c.buffer not in (stmt.a.buffer, stmt.b.buffer)

@@ -13,12 +13,14 @@ from dataclasses import dataclass, field
 from math import prod
 from typing import TYPE_CHECKING, Any
 
+from tile_ir.clusters import meets_peers
 from tile_ir.core import Region
 from tile_ir.expr import Binary, Cast, Const, Expr, Load, Select, Unary, Var
 from tile_ir.opdef import Access, bodies
 from tile_ir.ops import (
     Alloc,
     BarrierArrive,
+    BarrierExpect,
     Barriers,
     BarrierWait,
     Break,
@@ -376,6 +378,10 @@ def program_of(kernel: Kernel, buffers: Mapping[str, Buffer]) -> Program:
     Raises:
         NotCoveredError: its control has a form that is not followed.
     """
+    if meets_peers(kernel.body):
+        raise NotCoveredError("blocks of a cluster wait for each other")
+    if any(isinstance(s, BarrierExpect) for s in walk(kernel.body)):
+        raise NotCoveredError("the kernel announces bytes itself")
     made = Program()
     made.barriers = {s.name: s for s in walk(kernel.body) if isinstance(s, Barriers)}
     homes = aliases(kernel.body)

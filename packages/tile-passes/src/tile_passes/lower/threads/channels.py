@@ -45,7 +45,6 @@ from tile_ir.ops import (
     SettleCount,
     Sync,
     Tiles,
-    Transpose,
     Wait,
     While,
 )
@@ -244,7 +243,8 @@ class _Lowering:
             if s.scope == "group" and self.party.group_sync is not None:
                 return (dataclasses.replace(self.party.group_sync, span=s.span),), state
             made = self.party.sync if s.scope == "role" else s
-            return (dataclasses.replace(made, span=s.span),), state.synchronized()
+            state = state if s.part == "arrive" else state.synchronized()
+            return (*self._before_meeting(s), dataclasses.replace(made, span=s.span)), state
         if isinstance(s, Role):
             return (self._role(s),), state
         if self.counting and (isinstance(s, (Issue, Parallel)) or not bodies(s)):
@@ -275,12 +275,19 @@ class _Lowering:
             out.append(dataclasses.replace(self.party.sync, span=s.span))
         return tuple(out)
 
+    def _before_meeting(self, s: Sync) -> Body:
+        """What orders the accesses of threads before those of another block's engine, which a
+        meeting of the cluster may start."""
+        if s.scope != "cluster" or s.part == "wait" or not self.touching:
+            return ()
+        return (Fence(before="generic", after="async", span=s.span),)
+
     def _without_rings(self, s: Stmt) -> Body:
         """A statement that counts the axes of its operands works on copies of slots, which have
         only those."""
         if isinstance(s, Claim) and s.onto:
             return drawn_together(s, self.rings[s.onto], self.blocks, self.names)
-        if not isinstance(s, (Reduce, Scan, Transpose)):
+        if not isinstance(s, (Reduce, Scan)):
             return (s,)
         before: list[Stmt] = []
         after: list[Stmt] = []

@@ -17,6 +17,7 @@ from tile_ir.opdef import bodies, opdef, operand_values
 from tile_ir.ops import Alloc, Atomic, Copy, Parallel, Print, Scan, Store, Transpose, View
 from tile_ir.rewrite import map_stmts, replace, stmt_exprs
 from tile_passes.lower.threads.parts import part_of
+from tile_passes.lower.threads.private import row_of_thread
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -74,7 +75,7 @@ def _scan(
                 found.add(name)
         for region in _regions(s):
             name = region.buffer
-            if _is_fragment(name, buffers) and not _held_box(s, region, buffers[name]):
+            if _is_fragment(name, buffers) and not _held_box(s, region, buffers):
                 found.add(name)
         inner = s if isinstance(s, Parallel) else loop
         for part in bodies(s):
@@ -90,7 +91,8 @@ def _held(
 ) -> bool:
     if loop is None or not all(isinstance(e, Const) for e in loop.extents):
         return False
-    return axes_of(indices, buffers[name], loop) is not None
+    buffer = buffers[name]
+    return axes_of(indices, buffer, loop) is not None or row_of_thread(indices, buffer, loop)
 
 
 def _regions(s: Stmt) -> Iterator[Region]:
@@ -100,15 +102,18 @@ def _regions(s: Stmt) -> Iterator[Region]:
                 yield value
 
 
-def _held_box(s: Stmt, region: Region, buffer: Buffer) -> bool:
+def _held_box(s: Stmt, region: Region, buffers: Mapping[str, Buffer]) -> bool:
     """Whether the elements of a region are the same registers in all threads."""
+    buffer = buffers[region.buffer]
+    if isinstance(s, Transpose) and all(_is_fragment(r.buffer, buffers) for r in _regions(s)):
+        return False  # what a thread has of the one it lacks of the other
     return _whole(s, region, buffer) or (
         isinstance(s, Copy) and part_of(region, buffer) is not None
     )
 
 
 def _whole(s: Stmt, region: Region, buffer: Buffer) -> bool:
-    if isinstance(s, (Scan, Transpose, Print)):
+    if isinstance(s, (Scan, Print)):
         return False
     return all(
         isinstance(r.start, Const) and r.start.value == 0 and r.extent is extent

@@ -10,17 +10,19 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from tile_ir import build as b
+from tile_ir.core import Region
 from tile_ir.diag import InternalError
 from tile_ir.expr import Const, Expr, Load, Var, free_vars
 from tile_ir.opdef import Access, opdef
-from tile_ir.ops import Alloc, Atomic, Claim, For, Let, Parallel, Print, Send, Store
+from tile_ir.ops import Alloc, Atomic, CallExtern, Claim, For, Let, Parallel, Print, Send, Store
 from tile_ir.rewrite import all_effects, map_bodies, replace, walk
-from tile_passes.lower.threads.addresses import ZERO
+from tile_passes.lower.threads.addresses import ZERO, flattened
 from tile_passes.lower.threads.context import declared, guarded
 from tile_passes.lower.threads.demote import Axes, accesses, axes_of
 from tile_passes.lower.threads.moves import move
 from tile_passes.lower.threads.owners import Owner, index_of, owner
 from tile_passes.lower.threads.pieces import Items, Piece
+from tile_passes.lower.threads.private import array_index, row_of_thread
 from tile_passes.lower.threads.spread import (
     box_axes,
     dealt,
@@ -53,6 +55,8 @@ class Elements:
     vars_: Mapping[Var, Expr] = field(default_factory=dict)
     held: Mapping[tuple[str, tuple[Expr, ...]], Expr] = field(default_factory=dict)
     """Register of each element of a fragment that occurs, by its indices as written."""
+    rows: frozenset[tuple[str, tuple[Expr, ...]]] = frozenset()
+    """Elements of arrays of the thread's own, which no register needs to be found for."""
     stages: Mapping[str, Buffer] = field(default_factory=dict)
     """Shared tiles that stand for fragments whose registers other threads have."""
     first: Expr | None = None
@@ -82,6 +86,8 @@ class Elements:
             return name, (at,)
         buffer = self.stages.get(name) or self.cx.buffers.get(name)
         moved = tuple(self.expr(i) for i in indices)
+        if (name, indices) in self.rows and buffer is not None:
+            return name, (array_index(buffer, moved),)
         return (name, moved) if buffer is None else (buffer.name, self.cx.place(buffer, moved))
 
     def body(self, body: Body) -> Body:
@@ -94,6 +100,8 @@ class Elements:
     def stmt(self, s: Stmt) -> Body:
         """One statement; what writes memory only in the thread whose copy counts."""
         s = map_bodies(self._operands(s), self.body)
+        if isinstance(s, CallExtern):
+            return guarded((s,), self.first if s.touched else None, span=s.span)
         if isinstance(s, (Store, Atomic)):
             buffer = self.cx.buffers.get(s.buffer)
             if buffer is not None and buffer.scope in _OUTSIDE_REGISTERS:
@@ -109,7 +117,14 @@ class Elements:
         changes: dict[str, Any] = {}
         for f in opdef(s).of_kind("operand"):
             changes[f.name] = self._value(getattr(s, f.name))
+        if isinstance(s, CallExtern):
+            changes["touched"] = tuple(self._whole(r) for r in regions_of(s))
         return replace(s, **changes)
+
+    def _whole(self, region: Region) -> Region:
+        """All of a buffer as one thread's program has it."""
+        buffer = self.cx.buffers[region.buffer]
+        return b.whole(flattened(buffer)) if buffer.scope == "shared" else region
 
     def _value(self, value: Any) -> Any:
         if isinstance(value, Expr):
@@ -119,13 +134,18 @@ class Elements:
         return value
 
 
+def regions_of(s: CallExtern) -> list[Region]:
+    """What a called function may touch."""
+    return [r for r in s.touched if isinstance(r, Region)]
+
+
 def lower_parallel(s: Stmt, cx: ThreadContext) -> Items:
     """The iterations that each thread runs."""
     assert isinstance(s, Parallel)
     if not all(isinstance(e, Const) for e in s.extents):
         return (Piece(_strided(s, cx)),)
     extents = [int(e.value) for e in s.extents]  # type: ignore[attr-defined]  # just checked
-    touched = _fragments(s, cx)
+    touched, rows = _fragments(s, cx)
     private = _fills_private(s, cx)
     layout = replicated(extents, cx.threads) if private else _layout(s, extents, touched, cx)
     over = cx.spread(layout, extents)
@@ -146,6 +166,7 @@ def lower_parallel(s: Stmt, cx: ThreadContext) -> Items:
         cx,
         dict(zip(s.vars, over.at, strict=True)),
         held,
+        rows,
         stages,
         None if exclusive else over.first,
     )
@@ -181,6 +202,9 @@ def _owned(
     """The owner of the elements of each buffer outside registers that has one."""
     found: dict[str, set[Owner | None]] = {}
     for t in walk(s.body):
+        if isinstance(t, CallExtern):  # who touches what is the function's business
+            found.update({r.buffer: {None} for r in regions_of(t)})
+    for t in walk(s.body):
         for name, indices in accesses(t):
             buffer = cx.buffers.get(name)
             if buffer is None or buffer.scope not in _OUTSIDE_REGISTERS:
@@ -213,16 +237,25 @@ def _must_run_once(
     return any(cx.buffers[name].scope in _OUTSIDE_REGISTERS for name in both)
 
 
-def _fragments(s: Parallel, cx: ThreadContext) -> dict[tuple[str, tuple[Expr, ...]], Axes]:
+def _fragments(
+    s: Parallel, cx: ThreadContext
+) -> tuple[dict[tuple[str, tuple[Expr, ...]], Axes], frozenset[tuple[str, tuple[Expr, ...]]]]:
+    """The elements of fragments that iterations touch with their axes, and those that are in arrays
+    of the thread's own."""
     found: dict[tuple[str, tuple[Expr, ...]], Axes] = {}
+    rows: set[tuple[str, tuple[Expr, ...]]] = set()
     for t in walk(s.body):
         for name, indices in accesses(t):
             buffer = cx.buffers.get(name)
-            if buffer is not None and buffer.scope == "fragment":
-                axes = axes_of(indices, buffer, s)
-                assert axes is not None  # other fragments were moved to shared memory
+            if buffer is None or buffer.scope != "fragment":
+                continue
+            axes = axes_of(indices, buffer, s)
+            if axes is not None:
                 found[name, indices] = axes
-    return found
+            else:
+                assert row_of_thread(indices, buffer, s)  # others were moved to shared memory
+                rows.add((name, indices))
+    return found, frozenset(rows)
 
 
 def _written(s: Parallel) -> frozenset[str]:
@@ -298,6 +331,8 @@ def lower_single(s: Stmt, cx: ThreadContext) -> Items:
     is written by one."""
     if isinstance(s, Atomic) and s.result is not None:
         return _returned(s, cx)
+    if isinstance(s, CallExtern):  # by every thread, also where it writes what they share
+        return (Piece(Elements(cx).stmt(s)),)
     if isinstance(s, Claim) and cx.threads > 1:
         raise InternalError("E9001", "tiles are drawn by a role of one thread", span=s.span)
     if isinstance(s, Send):

@@ -15,8 +15,19 @@ from typing import TYPE_CHECKING
 from tile_ir import build as b
 from tile_ir.core import Range, Region
 from tile_ir.diag import InternalError
-from tile_ir.ops import AsyncCopy, BarrierExpect, BoxLoad, BoxStore, Copy, For, Gemm, If, Issue
-from tile_ir.rewrite import map_exprs
+from tile_ir.ops import (
+    AsyncCopy,
+    AtomicTile,
+    BarrierExpect,
+    BoxLoad,
+    BoxStore,
+    Copy,
+    For,
+    Gemm,
+    If,
+    Issue,
+)
+from tile_ir.rewrite import map_exprs, map_stmts, replace
 from tile_ir.types import i32
 from tile_passes.lower.context import long_axes
 from tile_passes.lower.threads.addresses import ZERO, digit, tile_layout
@@ -36,7 +47,7 @@ if TYPE_CHECKING:
     from tile_ir.core import Buffer
     from tile_ir.diag import Span
     from tile_ir.expr import Expr
-    from tile_ir.opdef import Stmt
+    from tile_ir.opdef import Body, Stmt
     from tile_ir.target import CopyEngine
     from tile_passes.lower.threads.context import ThreadContext
 
@@ -50,9 +61,9 @@ def lower_issue(s: Stmt, cx: ThreadContext) -> Items:
     if isinstance(inner, Gemm):
         return lower_issued_product(inner, cx)
     engine = cx.target.copy.get(s.engine)
-    if engine is None or not isinstance(inner, Copy):
+    if engine is None or not isinstance(inner, (Copy, AtomicTile)):
         raise InternalError("E9001", f"nothing can be issued on {s.engine}", span=s.span)
-    if engine.bytes:
+    if engine.bytes and isinstance(inner, Copy):
         return _runs(inner, engine, cx)
     stored = () if cx.buffers[inner.dst.buffer].scope == "shared" else (inner.dst.buffer,)
     return (Piece(_boxes(inner, s, engine, cx), tuple((n, BY_ENGINE) for n in stored)),)
@@ -69,7 +80,9 @@ class _Cut:
     count: int
 
 
-def _boxes(s: Copy, issue: Issue, engine: CopyEngine, cx: ThreadContext) -> tuple[Stmt, ...]:
+def _boxes(
+    s: Copy | AtomicTile, issue: Issue, engine: CopyEngine, cx: ThreadContext
+) -> tuple[Stmt, ...]:
     loads = cx.buffers[s.dst.buffer].scope == "shared"
     tile, far = (s.dst, s.src) if loads else (s.src, s.dst)
     cuts = _cuts(cx.buffers[tile.buffer], tile, engine)
@@ -100,14 +113,17 @@ def _boxes(s: Copy, issue: Issue, engine: CopyEngine, cx: ThreadContext) -> tupl
         for i, r in enumerate(far.ranges)
     ]
     box, place = Region(tile.buffer, tuple(near)), Region(far.buffer, tuple(away))
-    body: tuple[Stmt, ...] = (BoxStore(src=box, dst=place, span=s.span),)
+    how = s.kind if isinstance(s, AtomicTile) else ""
+    body: tuple[Stmt, ...] = (BoxStore(src=box, dst=place, reduce=how, span=s.span),)
     if loads:
         multicast = b.const((1 << issue.multicast) - 1, i32) if own >= 0 else None
         body = (_box_load(place, box, issue, multicast, s.span, cx),)
     for axis, var in reversed(loops.items()):
         count = b.const(counts[axis], i32)
         body = (For(var=var, start=ZERO, stop=count, step=ONE, kind="unroll", body=body),)
-    if issue.index is not None:
+    if issue.mask:
+        body = _by_first(issue, body, cx)
+    if issue.index is not None and not issue.untold:
         body = (_announced(tile, issue, s.span, cx), *body)
     if cx.threads > 1:
         number = b.floormod(cx.thread, group_threads(cx.target)) if apart else cx.thread
@@ -125,6 +141,20 @@ def _box_load(
 ) -> Stmt:
     barrier, index = _completion(issue, cx)
     return BoxLoad(src=src, dst=dst, barrier=barrier, index=index, multicast=multicast, span=span)
+
+
+def _by_first(issue: Issue, body: Body, cx: ThreadContext) -> Body:
+    """The loads by the first of the blocks that get them; each other block brings its own."""
+    first, every = (issue.mask & -issue.mask).bit_length() - 1, b.const(issue.mask)
+    rank = b.call("block_rank")
+
+    def to_all(s: Stmt) -> Stmt | None:
+        return replace(s, multicast=every) if isinstance(s, BoxLoad) else None
+
+    together = map_stmts(body, to_all)
+    alone = b.eq(b.bit_and(b.shr(every, rank), 1), 0)
+    others: Body = (If(cond=alone, then=body, span=issue.span),)
+    return (If(cond=b.eq(rank, first), then=together, orelse=others, span=issue.span),)
 
 
 def _announced(tile: Region, issue: Issue, span: Span | None, cx: ThreadContext) -> Stmt:
@@ -192,7 +222,11 @@ def _cuts(buffer: Buffer, tile: Region, engine: CopyEngine) -> list[_Cut]:
         size = extent if first is None else min(extent, first.extent)
         if engine.max_box and size > engine.max_box:
             size = next(n for n in range(engine.max_box, 0, -1) if size % n == 0)
-        if extent % size or (size > 1 and first is not None and first.stride != run):
+        apart = size > 1 and first is not None and first.stride != run
+        aligned = run * buffer.dtype.storage_bits // 8 % engine.shared_alignment == 0
+        if apart and aligned and out and out[-1].count > 1:
+            size, apart = 1, False  # rows that are cut lie apart: boxes of one row
+        if extent % size or apart:
             raise InternalError("E9001", f"{buffer.name} as {layout} is no box of {engine.name}")
         run *= size
         out.append(_Cut(size, extent // size))

@@ -41,7 +41,7 @@ from math import prod
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
-from tile_ir import build as b
+from tile_ir.clusters import writes_peers
 from tile_ir.core import Function, Stage
 from tile_ir.diag import InternalError
 from tile_ir.expr import Call, Var
@@ -51,8 +51,11 @@ from tile_ir.ops import (
     Atomic,
     AtomicTile,
     BarrierArrive,
+    BarrierExpect,
+    Combine,
     Convert,
     Copy,
+    CopyPeer,
     Fill,
     For,
     Gemm,
@@ -66,10 +69,12 @@ from tile_ir.ops import (
     Reduce,
     Role,
     Scan,
+    Shuffle,
     Store,
     Tiles,
     Transpose,
     View,
+    WarpReduce,
     While,
 )
 from tile_ir.rewrite import declared as declared_buffers
@@ -93,6 +98,7 @@ from tile_passes.lower.threads.boxes import (
     box_of_reduce,
 )
 from tile_passes.lower.threads.channels import lower_channels, uses_channels
+from tile_passes.lower.threads.combine import lower_combine
 from tile_passes.lower.threads.context import ThreadContext
 from tile_passes.lower.threads.demote import demoted
 from tile_passes.lower.threads.elementwise import Elements, lower_parallel, lower_single
@@ -102,6 +108,7 @@ from tile_passes.lower.threads.groups import group_number, group_threads
 from tile_passes.lower.threads.issues import lower_issue
 from tile_passes.lower.threads.layouts import choose_layouts
 from tile_passes.lower.threads.moves import lower_convert, lower_fill, lower_pin
+from tile_passes.lower.threads.peers import lower_arrival, lower_copy_peer
 from tile_passes.lower.threads.pieces import Item, Items, Nest, Piece, assemble
 from tile_passes.lower.threads.placed import placed
 from tile_passes.lower.threads.products import lower_gemm
@@ -116,6 +123,7 @@ from tile_passes.lower.threads.slices import lower_copy_of_parts
 from tile_passes.lower.threads.steps import turned
 from tile_passes.lower.threads.syncs import insert_syncs
 from tile_passes.lower.threads.touches import Toucher
+from tile_passes.lower.threads.warps import lower_shuffle, lower_warp_reduce
 from tile_passes.naming import Names
 
 if TYPE_CHECKING:
@@ -146,27 +154,21 @@ ELEMENT_FORMS: Mapping[type[Stmt], Callable[[Stmt, LowerContext], Body | None]] 
 """Operations that become loops over elements before anything is known of threads; a rule that gives
 None leaves its operation to `RULES`."""
 
-
-def _lower_arrival(s: Stmt, cx: ThreadContext) -> Items:
-    """An arrival of every thread, or of the first for all of its role."""
-    assert isinstance(s, BarrierArrive)
-    if not s.one:
-        return lower_single(s, cx)
-    inner = lower_single(replace(s, one=False), cx)
-    head = If(cond=b.eq(cx.thread, 0), then=(), span=s.span)
-    return (Nest(head, (("then", inner), ("orelse", ()))),)
-
-
 RULES: Mapping[type[Stmt], Rule] = MappingProxyType(
     {
-        BarrierArrive: _lower_arrival,
+        BarrierArrive: lower_arrival,
+        BarrierExpect: lower_arrival,
+        Combine: lower_combine,
         Convert: lower_convert,
         Copy: lower_copy_of_parts,
+        CopyPeer: lower_copy_peer,
         Fill: lower_fill,
         Gemm: lower_gemm,
         Parallel: lower_parallel,
         Pin: lower_pin,
         Reduce: lower_reduce,
+        Shuffle: lower_shuffle,
+        WarpReduce: lower_warp_reduce,
     }
 )
 """The rule of each operation that threads share."""
@@ -224,8 +226,9 @@ class _Host:
         scalars = [v for ring in rings.values() for c in ring.cursors for v in c.scalars]
         self.buffers.update((v.name, v) for v in scalars)
         steps = FactWalk(self.walk.written | {v.name for v in scalars})
-        forms = _ElementForms(self.buffers, self.names, self.strict)
         body = demoted(body, self.buffers)
+        issued = frozenset(id(t) for i in walk(body) if isinstance(i, Issue) for t in i.body)
+        forms = _ElementForms(self.buffers, self.names, self.strict, issued)
         made = steps.rewrite(body, facts, forms.visit)
         body = body if made is body else demoted(made, self.buffers)
         roles = roles_of(body)
@@ -245,14 +248,19 @@ class _Host:
             rings=rings,
         )
         lowering = _Lowering(steps, cx, register_limits(roles, threads, self.target))
-        handed = brought_for_others(body)
-        return replace(s, body=self._finished(lowering.kernel(body, facts), rings, handed))
+        handed, written = brought_for_others(body), writes_peers(s.body)
+        items = lowering.kernel(body, facts)
+        return replace(s, body=self._finished(items, rings, handed, written))
 
-    def _finished(self, items: Items, rings: Mapping[str, Ring], handed: frozenset[str]) -> Body:
+    def _finished(
+        self, items: Items, rings: Mapping[str, Ring], handed: frozenset[str], written: bool
+    ) -> Body:
         """The kernel's body with shared tiles at their offsets and barriers in between."""
         carried = frozenset(n for ring in rings.values() for n in ring.channel.carries) | handed
         toucher = Toucher(self.buffers)
-        found = arena(items, toucher, carried)
+        # Other blocks may write here at any time, whatever this one is at.
+        own = {s.buffer.name for s in walk(assemble(items)) if isinstance(s, Alloc)}
+        found = arena(items, toucher, carried | (own if written else frozenset()))
 
         def overlap(a: str, c: str) -> bool:
             # The channel's own protocol orders what its ends do to a slot.
@@ -274,10 +282,12 @@ class _ElementForms:
     buffers: Mapping[str, Buffer]
     names: Names
     strict: bool
+    issued: frozenset[int]
+    """Identities of the statements that engines carry out as they are."""
 
     def visit(self, stmt: Stmt, facts: Facts) -> Stmt | Body | None:
         rule = ELEMENT_FORMS.get(type(stmt))
-        if rule is None:
+        if rule is None or id(stmt) in self.issued:
             return None
         cx = LowerContext(buffers=self.buffers, names=self.names, facts=facts, strict=self.strict)
         made = rule(stmt, cx)

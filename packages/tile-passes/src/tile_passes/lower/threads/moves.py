@@ -40,6 +40,8 @@ if TYPE_CHECKING:
     from tile_passes.lower.threads.spread import Spread
 
 _REGISTER_BITS = 32
+_ANY_RUN = 1 << 10
+"""Elements of the longest access on the side of registers: memory bounds it."""
 
 __all__ = ["lower_convert", "lower_copy", "lower_fill", "move"]
 
@@ -207,9 +209,11 @@ def _dealing(
 
 def _register_pair(layout: FragmentLayout, a: Side, c: Side, cx: ThreadContext) -> int:
     """How many neighbouring registers move at once between fragments that lie alike: elements
-    narrower than a register share one only where they are written together."""
+    narrower than a register share one only where they are written together, and only where the
+    target has accesses of a register at all."""
     bits = min(a.buffer.dtype.storage_bits, c.buffer.dtype.storage_bits)
-    lanes = _REGISTER_BITS // bits if bits in (8, 16) else 1
+    wide = 8 * max(cx.target.access_bytes, default=0) >= _REGISTER_BITS
+    lanes = _REGISTER_BITS // bits if wide and bits in (8, 16) else 1
     alike = _own(a, cx) == layout and bool(layout.value) and layout.value[0].extent % lanes == 0
     return lanes if alike else 1
 
@@ -231,7 +235,7 @@ def _longest(side: Side, cx: ThreadContext) -> int:
     if bits_of(top) is None:  # elements of 3 or 6 bits share no access evenly
         return 1
     if side.in_registers:
-        return top
+        return _ANY_RUN
     return run_in_memory(side.buffer, side.region, side.axes[-1], top, cx, clip=side.clip)
 
 

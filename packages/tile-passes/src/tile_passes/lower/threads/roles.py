@@ -15,7 +15,7 @@ from tile_passes.lower.threads.pieces import Items, Nest, Piece
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from tile_ir.expr import Var
+    from tile_ir.expr import Expr, Var
     from tile_ir.opdef import Body
     from tile_ir.target import TargetSpec
     from tile_passes.lower.threads.context import ThreadContext
@@ -74,11 +74,22 @@ def split_by_roles(
         sync = role_sync(role, roles, cx.target)
         if role is not roles[-1]:
             end = starts[role.name] + role.warps * cx.target.warp_width
-            head = If(cond=b.lt(cx.thread, end), then=(), span=role.span)
+            head = If(cond=_before(end, cx, moved=bool(limits)), then=(), span=role.span)
             items = (Nest(head, (("then", items), ("orelse", out)), (sync, last)),)
             sync = None  # from here on a body of several roles
         out, last = items, sync
     return out
+
+
+def _before(end: int, cx: ThreadContext, *, moved: bool) -> Expr:
+    """Whether a thread comes before another one, which is the first of its warp.
+
+    What the machine's compiler knows to be equal in a warp stays out of the threads' own registers.
+    The number of the warp tells it; so does an instruction that hands registers on.
+    """
+    if moved:
+        return b.lt(cx.thread, end)
+    return b.lt(b.call("warp_index"), end // cx.target.warp_width)
 
 
 def _role(role: Role, start: int, cx: ThreadContext, lower: LowerRole) -> Items:

@@ -101,7 +101,7 @@ class _Walk:
         return (), before | touches
 
     def _piece(self, piece: Piece, before: Touches) -> tuple[Items, Touches]:
-        if any(isinstance(s, Sync) and s.scope in ("block", "role") for s in piece.body):
+        if any(isinstance(s, Sync) and _meets_all(s) for s in piece.body):
             return (piece,), frozenset()  # the user's barrier, or the planner's
         lead, after = self._lead(self.toucher.of(piece), before)
         return (*lead, piece), after
@@ -114,6 +114,10 @@ class _Walk:
             for a in new
             for c in old
         )
+
+
+def _meets_all(s: Sync) -> bool:
+    return s.scope in ("block", "role") or (s.scope == "cluster" and s.part != "arrive")
 
 
 def _repeats(item: Nest) -> bool:
