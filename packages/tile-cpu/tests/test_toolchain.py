@@ -212,6 +212,7 @@ def test_flags_name_features_and_never_the_machine():
     znver4 = spec.load("znver4")
     assert flags_for(znver4, gcc) == (
         "-O3",
+        "-fno-tree-loop-distribution",
         "-march=x86-64-v4",
         "-mavx512bf16",
         "-mavx512vnni",

@@ -193,6 +193,19 @@ def test_boxes_and_their_tensor_maps():
     assert "map_0(A, (K, M,), ((K * 16) // 8,))" in made.host
 
 
+def test_a_sum_needs_a_map_that_knows_the_numbers():
+    body = """alloc S: shared f32[64, 32] offset 0 layout [m (64:32) k (32:1) swizzle<3,4,3>]
+    if t == 0 {
+      box_store S[:, :] -> C[0 : +64, 0 : +32] reduce = add
+      box_store S[:, :] -> C[0 : +64, 32 : +32]
+    }"""
+    made = emit(one_kernel(body, "C: global f32[M, 64]"), spec.load(ARCH))
+    assert "tile_box_add_2d(&C_box, &S[0], 0, 0);" in made.source
+    assert "tile_box_store_2d(&C_box_1, &S[0], 32, 0);" in made.source
+    assert "rt.tensor_map('C', 32, (32, 64), 128, 'f32')" in made.host
+    assert "rt.tensor_map('C', 32, (32, 64), 128)" in made.host
+
+
 def test_a_stride_that_no_map_has_is_refused():
     body = BOXES.replace("t : +64", "0 : +64")
     fn = one_kernel(body, "A: global f16[M, 81], C: global f16[M, K]")

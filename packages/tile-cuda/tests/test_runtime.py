@@ -167,6 +167,23 @@ def test_dimensions_are_worked_out_beforehand(driver, tmp_path, monkeypatch, dev
     ]
 
 
+def test_fixed_arguments_are_packed_once(driver, tmp_path, monkeypatch):
+    sizes = []
+    monkeypatch.setattr(device, "allocate", lambda size, ordinal: (None, sizes.append(size) or 99))
+    path = tmp_path / "k.zip"
+    path.write_bytes(ARCHIVE.pack(Contents(code=b"\x7fELF", host=PREPARED, usage={})))
+    call = CudaFunction(path, ("ptr", "f32", "i32")).prepare(0, (10,))
+    fixed = call.fixed((0x7F0000001000, 1.5))
+    packs = [line for line in fixed.lines if "pack" in line]
+    assert len(packs) == 1  # the workspace is another one each time
+    for run in (fixed, lambda: call(0x7F0000002000, 2.5), fixed):
+        run()
+    assert sizes == [40] * 3
+    first = [values for grid, *_, values in driver.launches if grid[0] == 5]
+    assert first == [(0x7F0000001000, 10, 1.5), (0x7F0000002000, 10, 2.5), first[0]]
+    assert [values for grid, *_, values in driver.launches if grid[0] == 10] == [(99, 7, 0.5)] * 3
+
+
 def test_a_prepared_launch_that_the_driver_refuses(driver, function):
     call = function().prepare(0, ())
     driver.refuse = "launch"

@@ -12,7 +12,22 @@ from functools import cache
 
 from tile_cpu.c_literals import literal
 from tile_ir.diag import InternalError
-from tile_ir.types import DType, bool_, f4e2m1fn, f32, f64, i4, i8, i16, i32, i64, u4, u8, u16
+from tile_ir.types import (
+    DType,
+    bool_,
+    f4e2m1fn,
+    f4e2m1fn_unpacked,
+    f32,
+    f64,
+    i4,
+    i8,
+    i16,
+    i32,
+    i64,
+    u4,
+    u8,
+    u16,
+)
 from tile_passes.emit.dialect import COMPARISONS, INFIX, Dialect
 
 __all__ = ["DIALECT", "LANE_FUNCTIONS", "carrier_type", "is_packed"]
@@ -165,14 +180,19 @@ def encode(dtype: DType, text: str, src: DType) -> str:
     if dtype.scalar.name == "tf32":
         text = text if src.scalar is f32 else _narrow_double(text, dtype)
         return f"tile_round_tf32{_lanes(dtype)}({text})"
-    return f"tile_{src.scalar.name}_to_{dtype.name}({text})"
+    return f"tile_{src.scalar.name}_to_{_code_of(dtype).name}({text})"
 
 
 def decode(dtype: DType, text: str) -> str:
     """The carried float from the bits of a narrow float."""
     if dtype.scalar.name == "tf32":
         return text
-    return f"tile_{dtype.scalar.name}_to_{f32.with_lanes(dtype.lanes).name}({text})"
+    return f"tile_{_code_of(dtype).scalar.name}_to_{f32.with_lanes(dtype.lanes).name}({text})"
+
+
+def _code_of(dtype: DType) -> DType:
+    """The type whose codes the values of a narrow float have: 4 bits in a byte are 4 bits."""
+    return f4e2m1fn.with_lanes(dtype.lanes) if dtype.scalar is f4e2m1fn_unpacked else dtype
 
 
 def _narrow_double(text: str, dtype: DType) -> str:
@@ -268,8 +288,8 @@ def _bitcast_lanes(src: DType, dst: DType, text: str) -> str:
     bits = encode(src, text, f32) if _is_narrow(src) and src.scalar.name != "tf32" else text
     if _is_narrow(dst) and dst.scalar.name != "tf32":
         code = (u8 if dst.bits == 8 else u16).with_lanes(dst.lanes)
-        return decode(dst, f"(({code.name}){bits})")
-    return f"(({_carrier(dst)}){bits})"
+        return decode(dst, f"(({code.name})({bits}))")
+    return f"(({_carrier(dst)})({bits}))"
 
 
 # -- memory
@@ -287,9 +307,7 @@ def _read(dtype: DType, array: str, offset: str) -> str:
     if dtype.is_bool:
         bytes_ = f"tile_load_{u8.with_lanes(dtype.lanes).name}(&{array}[{offset}])"
         return f"({_to_lanes(bytes_, i32.with_lanes(dtype.lanes))} != 0)"
-    if dtype.scalar.name == "tf32":
-        return f"tile_load_{f32.with_lanes(dtype.lanes).name}(&{array}[{offset}])"
-    vector = f"tile_load_{dtype.name}(&{array}[{offset}])"
+    vector = f"tile_load_{_kept_as(dtype).name}(&{array}[{offset}])"
     return decode(dtype, vector) if _is_narrow(dtype) else vector
 
 
@@ -303,8 +321,15 @@ def _write(dtype: DType, array: str, offset: str, value: str) -> str:
     if dtype.is_bool:
         bytes_ = u8.with_lanes(dtype.lanes)
         return f"tile_store_{bytes_.name}(&{array}[{offset}], {_to_lanes(f'-({value})', bytes_)})"
-    name = f32.with_lanes(dtype.lanes).name if dtype.scalar.name == "tf32" else dtype.name
-    return f"tile_store_{name}(&{array}[{offset}], {value})"
+    return f"tile_store_{_kept_as(dtype).name}(&{array}[{offset}], {value})"
+
+
+_KEPT_AS = {"tf32": f32, f4e2m1fn_unpacked.name: u8}
+
+
+def _kept_as(dtype: DType) -> DType:
+    """The type, of as many lanes, that memory holds of types without loads of their own."""
+    return _KEPT_AS.get(dtype.scalar.name, dtype.scalar).with_lanes(dtype.lanes)
 
 
 def _array_length(dtype: DType, count: int) -> int:
@@ -327,6 +352,9 @@ _MASKS = {8: i8, 16: i16, 64: i64}
 """Width of a carrier other than 32 bits -> the integer that masks it."""
 
 
+_PREDICATES = ("isnan", "isinf", "isfinite")
+
+
 def _call(fn: str, dtype: DType, args: tuple[str, ...]) -> str:
     if fn == "device_workers":
         return "rt->threads"
@@ -335,8 +363,9 @@ def _call(fn: str, dtype: DType, args: tuple[str, ...]) -> str:
     if fn in LANE_FUNCTIONS:
         return _normalize(dtype.scalar, f"tile_{LANE_FUNCTIONS[fn]}_{carrier.name}({inner})")
     text = f"tile_{fn.removeprefix('fast_')}_{carrier.name}({inner})"
-    result_is_value = fn not in ("isnan", "isinf", "isfinite", "popcount", "clz")
-    return _normalize(dtype, text) if result_is_value else text
+    if fn in _PREDICATES:  # a lane says yes by all of its bits, a number by 1
+        return text if dtype.lanes > 1 else f"({text} != 0)"
+    return text if fn in ("popcount", "clz") else _normalize(dtype, text)
 
 
 def _ramp(dtype: DType, base: str, stride: int) -> str:

@@ -4,7 +4,6 @@ parallel loops.
 
 from __future__ import annotations
 
-import json
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
@@ -13,6 +12,7 @@ from tile_ir.diag import InternalError
 from tile_ir.expr import Expr
 from tile_ir.ops import Alloc, Assert, Assume, Atomic, Parallel, Print, View
 from tile_passes.emit.cfamily import print_alloc
+from tile_passes.emit.names import c_string
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -84,7 +84,7 @@ def _assert(p: StmtPrinter, s: Stmt) -> None:
     """Report and leave: the launch ends with an error that carries the message and the line."""
     assert isinstance(s, Assert)
     where = f"\n  at {s.span}" if s.span else ""
-    text = json.dumps(f"{s.message or 'assertion failed'}{where}")
+    text = c_string(f"{s.message or 'assertion failed'}{where}")
     with p.out.block(f"if (!({p.exprs.condition(s.cond)}))"):
         p.out.line(f'rt->fail(rt, {text}, "", 0);')
         p.out.line(p.leave)
@@ -100,7 +100,7 @@ def _print(p: StmtPrinter, s: Stmt) -> None:
         raise InternalError("E9001", "a printed region reached the emitter", span=s.span)
     kinds = "".join(_kind(v.dtype) for v in values)
     beyond = len(values) - s.message.count("{}")
-    text = json.dumps(" ".join(filter(None, [s.message, *["{}"] * beyond])) + "\n")
+    text = c_string(" ".join(filter(None, [s.message, *["{}"] * beyond])) + "\n")
     if not values:
         p.out.line(f'rt->print(rt, {text}, "", 0);')
         return

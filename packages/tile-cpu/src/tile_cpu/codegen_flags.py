@@ -15,6 +15,10 @@ if TYPE_CHECKING:
 
 __all__ = ["flags_for"]
 
+WRONG_IN_GCC = "tree-loop-distribution"
+"""An optimization of -O3 by which gcc 12.2 computes wrong sums: of a loop that clears an element,
+adds to it in an inner loop and copies it, parts change places."""
+
 
 def flags_for(
     spec: TargetSpec, toolchain: Toolchain, strict: bool = False, optimize: int = 3
@@ -25,4 +29,6 @@ def flags_for(
     """
     hints = spec.toolchain
     machine = (f"-mcpu={hints.cpu}",) if toolchain.kind == "zig" else hints.flags
-    return (f"-O{optimize}", *machine, f"-ffp-contract={'off' if strict else 'fast'}")
+    wrong = (f"-fno-{WRONG_IN_GCC}",) if toolchain.kind == "gcc" else ()
+    contract = f"-ffp-contract={'off' if strict else 'fast'}"
+    return (f"-O{optimize}", *wrong, *machine, contract)

@@ -28,7 +28,15 @@ if TYPE_CHECKING:
     from tile_ir.target import TargetSpec
     from tile_passes.pipeline import Pipeline
 
-__all__ = ["Artifact", "CpuRuntime", "CpuToolchain", "build", "compile_function", "emit"]
+__all__ = [
+    "Artifact",
+    "CpuRuntime",
+    "CpuToolchain",
+    "build",
+    "compile_function",
+    "emit",
+    "kernel_flags",
+]
 
 KERNEL_FLAGS = ("-fwrapv", "-fno-strict-aliasing")
 """Integers wrap as the language says, and scratch memory is reused at other types."""
@@ -102,7 +110,8 @@ def _scalar_kind(name: str) -> str:
 
 
 @cache
-def _flags(spec: TargetSpec, strict: bool) -> tuple[str, ...]:
+def kernel_flags(spec: TargetSpec, strict: bool) -> tuple[str, ...]:
+    """The compiler's flags for a kernel, besides those of every build."""
     return (*flags_for(spec, find_toolchain(), strict), *KERNEL_FLAGS)
 
 
@@ -117,7 +126,7 @@ class CpuToolchain:
 
     def fingerprint(self, strict: bool = False) -> str:
         """What the bytes of a library depend on besides its source: compiler and flags."""
-        return " ".join((find_toolchain().key(), *COMMON_FLAGS, *_flags(self.spec, strict)))
+        return " ".join((find_toolchain().key(), *COMMON_FLAGS, *kernel_flags(self.spec, strict)))
 
     def compile(self, artifact: Artifact, out: Path, flags: Sequence[str] = ()) -> None:
         """Build the artifact into the library `out`, which appears complete or not at all.
@@ -128,7 +137,7 @@ class CpuToolchain:
             TileError: E0801 without a compiler, E0802 when it refuses the text, E0803 when `out`
                 cannot be written.
         """
-        compile(artifact.source, out, (*_flags(self.spec, artifact.strict), *flags))
+        compile(artifact.source, out, (*kernel_flags(self.spec, artifact.strict), *flags))
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,5 +155,5 @@ class CpuRuntime:
 
 def build(artifact: Artifact, spec: TargetSpec, threads: int | None = None) -> Callable[..., None]:
     """Compile (or find in this target's own cache) and load an artifact."""
-    built = compile_cached(artifact.source, artifact.entry, _flags(spec, artifact.strict))
+    built = compile_cached(artifact.source, artifact.entry, kernel_flags(spec, artifact.strict))
     return CpuRuntime(spec).load(artifact, built.path, threads)

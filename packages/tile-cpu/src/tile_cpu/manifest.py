@@ -11,6 +11,7 @@ MANIFEST = TargetManifest(
     toolchain="tile_cpu.driver:CpuToolchain",
     runtime="tile_cpu.driver:CpuRuntime",
     host_arch="tile_cpu.spec.host:host_arch",
+    export="tile_cpu.export:CpuExporter",
     rank=90,
 )
 

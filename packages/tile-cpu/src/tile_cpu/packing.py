@@ -16,6 +16,9 @@ if TYPE_CHECKING:
 
 __all__ = ["Packing", "packed_operands"]
 
+_KEPT_AS = {"tf32": "f32"}
+"""Types that memory holds as another: what is there was rounded when it was stored."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Packing:
@@ -33,7 +36,8 @@ class Packing:
 
     def function(self, source: str) -> str:
         """The name of the packing function for elements of type `source`."""
-        return f"tile_pack_{self.form}_{source}_{self.unit}x{self.lanes}"
+        kept = _KEPT_AS.get(source, source)
+        return f"tile_pack_{self.form}_{kept}_{self.unit}x{self.lanes}"
 
 
 def packed_operands(body: Body, spec: TargetSpec) -> dict[str, Packing]:

@@ -13,6 +13,7 @@ import sys
 from typing import TYPE_CHECKING
 
 from tile_cpu import knobs, pool
+from tile_cpu.prepared import Launch, Prepared
 from tile_ir.diag import InternalError, TileError
 
 if TYPE_CHECKING:
@@ -64,6 +65,14 @@ class CpuKernel:
         status = self._launch(self._address, self._pack(*args), self.threads)
         if status:
             self._report(status)
+
+    def prepare(self, index: int, dims: Sequence[int], library: str | None = None) -> Prepared:
+        """The kernel for one set of dimensions; the host's memory is one (`index`), whosever
+        (`library`) arrays are in it."""
+        # Objects of ctypes: numbers would be turned into such at each call.
+        address, threads = ctypes.c_void_p(self._address), ctypes.c_int32(self.threads)
+        launch = Launch(self._launch, address, self._pack, threads, self._report)
+        return Prepared(launch, len(self.signature) - len(dims), dims)
 
     def _report(self, status: int) -> None:
         library = pool.library()

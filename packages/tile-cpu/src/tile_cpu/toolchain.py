@@ -35,6 +35,7 @@ __all__ = [
     "compile_cached",
     "cross_compile",
     "find_toolchain",
+    "run_compiler",
 ]
 
 COMMON_FLAGS = (
@@ -80,7 +81,7 @@ def _build(chosen: Toolchain, source: str, out: Path, flags: Sequence[str]) -> A
         with tempfile.TemporaryDirectory(dir=out.parent, prefix=f".{out.stem}.") as room:
             written, built = Path(room, "kernel.c"), Path(room, "kernel.out")
             written.write_text(source, encoding="utf-8")
-            _run_compiler(chosen, written, built, flags, source)
+            run_compiler(chosen, written, built, flags, source)
             os.replace(built, out)
             if knobs.keep_source():
                 os.replace(written, out.with_suffix(".c"))
@@ -90,9 +91,11 @@ def _build(chosen: Toolchain, source: str, out: Path, flags: Sequence[str]) -> A
     return Artifact(path=out, toolchain=chosen, flags=tuple(flags), seconds=seconds)
 
 
-def _run_compiler(
+def run_compiler(
     chosen: Toolchain, written: Path, built: Path, flags: Sequence[str], source: str
 ) -> None:
+    """Run the compiler on one file. Raises TileError E0802 when it refuses `source`, E0803 where
+    the result cannot be written."""
     libraries = [flag for flag in flags if flag.startswith("-l")]
     options = [flag for flag in flags if not flag.startswith("-l")]
     command = [*chosen.command, *options, str(written), "-o", str(built), *libraries]

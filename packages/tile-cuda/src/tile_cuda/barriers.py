@@ -13,6 +13,7 @@ from tile_ir.ops import (
     BarrierExpect,
     Barriers,
     BarrierWait,
+    CopyPeer,
     Fence,
     RegisterLimit,
     Sync,
@@ -55,9 +56,10 @@ def _arrive(p: StmtPrinter, s: Stmt) -> None:
     assert isinstance(s, BarrierArrive)
     place = _place(p, s.barrier, s.index)
     if s.peer is None:
-        p.out.line(f"tile_phase_arrive({place});")
+        p.out.line(f"tile_phase_arrive{'_wide' if s.wide else ''}({place});")
     else:
-        p.out.line(f"tile_phase_arrive_at({place}, {p.exprs.value(s.peer)});")
+        at = "tile_phase_arrive_wide_at" if s.wide else "tile_phase_arrive_at"
+        p.out.line(f"{at}({place}, {p.exprs.value(s.peer)});")
 
 
 def _expect(p: StmtPrinter, s: Stmt) -> None:
@@ -69,7 +71,24 @@ def _expect(p: StmtPrinter, s: Stmt) -> None:
 def _wait(p: StmtPrinter, s: Stmt) -> None:
     assert isinstance(s, BarrierWait)
     place = _place(p, s.barrier, s.index)
-    p.out.line(f"tile_phase_wait({place}, {p.exprs.value(s.parity)});")
+    wide = "_wide" if s.wide else ""
+    p.out.line(f"tile_phase_wait{wide}({place}, {p.exprs.value(s.parity)});")
+
+
+def _copy_peer(p: StmtPrinter, s: Stmt) -> None:
+    """A few bytes of this thread's into another block's memory."""
+    assert isinstance(s, CopyPeer)
+    (run,) = s.dst.ranges
+    size = int(run.extent.value) * p.exprs.buffers[s.dst.buffer].dtype.storage_bits // 8  # type: ignore[attr-defined]  # constant by lowering
+    places = ", ".join(place_of(p, region) for region in (s.dst, s.src))
+    peer = p.exprs.value(s.peer)
+    if s.index is None:
+        p.out.line(f"tile_put_peer<{size}>({places}, {peer});")
+    else:
+        bar = _place(p, s.onto, s.index)
+        own = p.exprs.buffers[s.src.buffer].scope == "local"
+        call = "tile_send_words" if own else "tile_send_peer"
+        p.out.line(f"{call}<{size}>({places}, {bar}, {peer});")
 
 
 def _register_limit(p: StmtPrinter, s: Stmt) -> None:
@@ -113,8 +132,8 @@ def sync_rule(spec: TargetSpec) -> Rule:
         elif s.scope == "block":
             p.out.line("__syncthreads();")
         elif s.scope == "cluster":
-            p.out.line("tile_cluster_arrive();")
-            p.out.line("tile_cluster_wait();")
+            for part in (s.part,) if s.part else ("arrive", "wait"):
+                p.out.line(f"tile_cluster_{part}();")
         elif s.scope == "group" and spec.group_warps == 1:
             p.out.line("__syncwarp();")
         elif s.scope == "group":
@@ -132,6 +151,7 @@ RULES: dict[type[Stmt], Rule] = {
     BarrierExpect: _expect,
     BarrierWait: _wait,
     Barriers: _barriers,
+    CopyPeer: _copy_peer,
     Fence: _fence,
     RegisterLimit: _register_limit,
 }

@@ -40,11 +40,12 @@ API, cuTensorMapEncodeTiled)."""
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BoxMap:
     """One tensor map: the global buffer, extents of the box innermost first, bytes of the
-    exchanged row (16: no exchange)."""
+    exchanged row (16: no exchange), and the type of numbers that the engine adds, if it does."""
 
     buffer: str
     box: tuple[int, ...]
     row_bytes: int
+    kind: str = ""
 
 
 @dataclass(slots=True)
@@ -82,7 +83,7 @@ class BoxPrinter:
         tensor = self.maps[_map_of(s, p.exprs.buffers)]
         at = _coordinates(p, s.dst)
         arguments = (f"&{tensor}", _shared_place(p, s.src), *at)
-        p.out.line(f"tile_box_store_{len(at)}d({', '.join(arguments)});")
+        p.out.line(f"tile_box_{s.reduce or 'store'}_{len(at)}d({', '.join(arguments)});")
 
 
 def tensor_strides(buffer: Buffer) -> tuple[Expr, ...]:
@@ -112,7 +113,10 @@ def _map_of(s: BoxLoad | BoxStore, buffers: Mapping[str, Buffer]) -> BoxMap:
         )
     in_bytes = bits // 8 or 1
     extents[-1] = inner // in_bytes
-    return BoxMap(buffer=tensor.name, box=tuple(reversed(extents)), row_bytes=box.row_bytes)
+    kind = tensor.dtype.name if isinstance(s, BoxStore) and s.reduce else ""
+    return BoxMap(
+        buffer=tensor.name, box=tuple(reversed(extents)), row_bytes=box.row_bytes, kind=kind
+    )
 
 
 def _check_box(tensor: Buffer, extents: list[int], s: Stmt) -> None:

@@ -14,16 +14,19 @@ from tile_cuda.barriers import BARRIER_BYTES
 from tile_cuda.captures import cluster_extents, parameters
 from tile_cuda.dialect import DIALECT
 from tile_cuda.engines import KernelPrinter
+from tile_cuda.inline_source import texts_of
 from tile_cuda.names import OWN, identifiers
 from tile_cuda.places import summands
 from tile_cuda.prelude.index import defined_names, mentioned, pieces_for
 from tile_ir import build as b
-from tile_ir.expr import Const, Expr, Var, free_vars
+from tile_ir.expr import Binary, Const, Expr, Var, free_vars, loads
 from tile_ir.ops import Barriers, Claim, For, Kernel, RegisterLimit, Tiles
 from tile_ir.rewrite import declared, walk
+from tile_ir.types import i32, u32
 from tile_passes.emit import Writer
 from tile_passes.emit.captures import loops_over_tiles
-from tile_passes.emit.dialect import UNARY
+from tile_passes.emit.dialect import PRIMARY, UNARY
+from tile_passes.emit.half_lanes import code_of_half, text_of_half
 from tile_passes.emit.kernels import (
     DeviceExprPrinter,
     EmittedKernel,
@@ -44,10 +47,33 @@ __all__ = ["emit_function"]
 
 
 class CudaExprPrinter(DeviceExprPrinter):
-    """Adds to an address last what the steps of unrolled loops do."""
+    """Adds to an address last what the steps of unrolled loops do; keeps halves in words."""
 
     unrolled: frozenset[Var] = frozenset()
     """Variables of loops that are unrolled."""
+
+    def value(self, e: Expr, least: int = 0) -> str:
+        """The text of a value, in parentheses if it binds less than `least`."""
+        if e not in self._values:
+            text = text_of_half(self, e) or self._kept_and_set(e)
+            if text is not None:
+                self._values[e] = (text, PRIMARY)
+        return super().value(e, least)
+
+    def code(self, e: Expr) -> str | None:
+        """The bits of a computed value where they are at hand."""
+        return code_of_half(self, e)
+
+    def _kept_and_set(self, e: Expr) -> str | None:
+        """Some bits of a word kept and others set, which the compiler does in two steps where it
+        knows both masks."""
+        if not (isinstance(e, Binary) and e.op == "or" and e.dtype in (i32, u32)):
+            return None
+        kept = e.a
+        if not (isinstance(kept, Binary) and kept.op == "and") or loads(kept.b) or loads(e.b):
+            return None
+        text = f"tile_keep_and_set({', '.join(map(self.value, (kept.a, kept.b, e.b)))})"
+        return text if e.dtype is u32 else f"(int){text}"
 
     def wide_offset(self, starts: Sequence[Expr], strides: Sequence[Expr]) -> str:
         """The sum over the axes. What the steps of unrolled loops add comes last and apart: it
@@ -91,7 +117,8 @@ def emit_function(fn: Function, spec: TargetSpec, line_directives: bool = False)
     )
     body, wrappers = printer.out.text(), printer.atoms.wrappers
     needs = [n for n in mentioned(body) if n in defined_names() or n in wrappers]
-    text = "\n".join(part for part in (pieces_for(needs, wrappers), body) if part)
+    parts = (pieces_for(needs, wrappers), *texts_of(fn), body)
+    text = "\n".join(part for part in parts if part)
     return Source(text=text, kernels=kernels, names=names)
 
 

@@ -27,7 +27,8 @@ __all__ = ["host_source"]
 def host_source(fn: Function, source: Source) -> str:
     """Python text that defines `bind(rt)`, which returns the function's host part.
 
-    `rt` offers what it does for every device, and `tensor_map(name, bits, box, row_bytes)`.
+    `rt` offers what it does for every device, and `tensor_map(name, bits, box, row_bytes)`, with
+    one argument more for what the engine adds.
     """
     return shared.host_source(fn, source, _HostPrinter)
 
@@ -39,7 +40,8 @@ class _HostPrinter(shared.HostPrinter):
     def bindings(self) -> list[str]:
         """What makes the tensor maps."""
         return [
-            f"{name} = rt.tensor_map({box.buffer!r}, {bits}, {box.box}, {box.row_bytes})"
+            f"{name} = rt.tensor_map({box.buffer!r}, {bits}, {box.box}, {box.row_bytes}"
+            + (f", {box.kind!r})" if box.kind else ")")
             for (box, bits), name in self.maps.items()
         ]
 

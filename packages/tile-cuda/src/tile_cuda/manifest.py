@@ -1,6 +1,6 @@
-"""What this package tells the others about the cuda target."""
+"""What this package tells the others about the cuda target and its names of the language."""
 
-from tile_ir.plugin import TargetManifest
+from tile_ir.plugin import DialectManifest, TargetManifest
 
 MANIFEST = TargetManifest(
     name="cuda",
@@ -12,5 +12,53 @@ MANIFEST = TargetManifest(
     runtime="tile_cuda.driver:CudaRuntime",
     host_arch="tile_cuda.host_arch:host_arch",
     emulate="tile_cuda.emulate:emulation",
+    export="tile_cuda.exported.exporter:CudaExporter",
+    tables="tile_cuda.tuned:folder",
     rank=10,
+)
+
+DIALECT = DialectManifest(
+    name="cuda",
+    description="Clusters, barriers of bytes, tensor maps and dependent launches of NVIDIA GPUs.",
+    lookup="tile_cuda.language:lookup",
+    names=(
+        "ClusterKernel",
+        "WSID",
+        "WSInstr",
+        "WSOpRef",
+        "WSPipeline",
+        "WSRole",
+        "WSSchedule",
+        "WSScope",
+        "WSSync",
+        "WSSyncKind",
+        "WarpSpecialize",
+        "alloc_cluster_barrier",
+        "annotate_ws_schedule",
+        "block_rank_in_cluster",
+        "call_extern",
+        "call_pure_extern",
+        "cluster_arrive",
+        "cluster_arrive_relaxed",
+        "cluster_sync",
+        "cluster_wait",
+        "copy_cluster",
+        "cp_async_barrier_noinc",
+        "import_source",
+        "mbarrier_arrive_expect_tx",
+        "mbarrier_expect_tx",
+        "pdl_sync",
+        "pdl_trigger",
+        "ptx_arrive_barrier_expect_tx",
+        "ptx_arrive_cluster_barrier",
+        "ptx_cp_async",
+        "ptx_cp_async_barrier",
+        "ptx_fence_barrier_init",
+        "ptx_init_barrier_thread_count",
+        "warpgroup_arrive",
+        "warpgroup_commit_batch",
+        "warpgroup_fence_operand",
+        "warpgroup_wait",
+        "ws_op",
+    ),
 )

@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tile_cuda.intrinsics.functions import CUDA_NAMES
+from tile_ir.ops import CallExtern
+from tile_ir.rewrite import walk
 from tile_passes.emit import identifiers as shared
 
 if TYPE_CHECKING:
@@ -22,4 +24,6 @@ OWN = frozenset(
 
 def identifiers(fn: Function, buffers: Iterable[str]) -> dict[str, str]:
     """Name of a variable, buffer or row of barriers -> its identifier."""
-    return shared.identifiers(fn, buffers, OWN)
+    # A variable would hide the function of its name.
+    called = {s.name for s in walk(fn.body) if isinstance(s, CallExtern)}
+    return shared.identifiers(fn, buffers, OWN | called)

@@ -9,7 +9,7 @@ host part whose sizes or branches depend on scalars is not recorded and runs as 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from functools import cache, cached_property
+from functools import cache, cached_property, partial
 from typing import TYPE_CHECKING, Any
 
 from tile_cuda import device as devices
@@ -64,12 +64,16 @@ class _Recorder:
         return lambda blocks, *values: self._launch(entry, blocks, values)
 
     def tensor_map(
-        self, name: str, bits: int, box: tuple[int, ...], row_bytes: int
-    ) -> Callable[[_StandIn, tuple[int, ...], tuple[int, ...]], _StandIn]:
+        self, name: str, bits: int, box: tuple[int, ...], row_bytes: int, kind: str = ""
+    ) -> Callable[[_StandIn | int, tuple[int, ...], tuple[int, ...]], _StandIn | bytes]:
         """What writes down a tensor map of fixed extents and strides, whatever the address."""
-        maps = self.host.tensor_map(name, bits, box, row_bytes)
+        maps = self.host.tensor_map(name, bits, box, row_bytes, kind)
 
-        def made(address: _StandIn, extents: tuple[int, ...], strides: tuple[int, ...]) -> _StandIn:
+        def made(
+            address: _StandIn | int, extents: tuple[int, ...], strides: tuple[int, ...]
+        ) -> _StandIn | bytes:
+            if isinstance(address, int):
+                return maps(address, extents, strides)
             known = self._named("maps", maps.of_shape(extents, strides))
             return _StandIn(f"{known}[{address.text}]")
 
@@ -130,8 +134,10 @@ def record(
     count: int,
     dims: Sequence[int],
     stream: Callable[[int], int],
+    fixed: Sequence[float] | None = None,
 ) -> Replay | None:
-    """A function of the `count` addresses and scalars of the parameters, for these dimensions.
+    """A function of the `count` addresses and scalars of the parameters, for these dimensions;
+    where they are `fixed`, a function of nothing.
 
     The device is made current for as long as the launches take, where there are several. None
     where the host part computes with scalars.
@@ -146,9 +152,9 @@ def record(
         "refused": launch_refused,
     }
     recorder = _Recorder(host, names)
-    slots = [f"p{i}" for i in range(count)]
+    slots = [f"p{i}" for i in range(count)] if fixed is None else []
     try:
-        bind(recorder)(*map(_StandIn, slots), *dims)
+        bind(recorder)(*map(_StandIn, slots), *(fixed or ()), *dims)
     except _Computed:
         return None
     lines = [
@@ -160,7 +166,8 @@ def record(
     if devices.count() > 1:
         lines = _elsewhere(lines)
         names.update(current=devices.current_device, make_current=devices.make_current)
-    return Replay(tuple(slots), tuple(lines), names)
+    again = partial(record, bind, host, count, dims, stream)
+    return Replay(tuple(slots), tuple(lines), names, again)
 
 
 def _elsewhere(lines: Sequence[str]) -> list[str]:
@@ -181,9 +188,20 @@ class Replay:
     other names stand for; also a function of them."""
 
     def __init__(
-        self, slots: tuple[str, ...], lines: tuple[str, ...], names: dict[str, Any]
+        self,
+        slots: tuple[str, ...],
+        lines: tuple[str, ...],
+        names: dict[str, Any],
+        again: Callable[[Sequence[float]], Replay | None],
     ) -> None:
-        self.slots, self.lines, self.names = slots, lines, names
+        self.slots, self.lines, self.names, self._again = slots, lines, names, again
+
+    def fixed(self, values: Sequence[float]) -> Replay:
+        """The same for addresses and scalars that stay as they are: they are packed once in each
+        thread, and a call is left with what it asks the driver for."""
+        made = self._again(values)
+        assert made is not None  # nothing is computed with where nothing stands in
+        return made
 
     @cached_property
     def _call(self) -> Callable[..., None]:

@@ -149,9 +149,11 @@ class Host:
             )
         return self._entries[name]
 
-    def tensor_map(self, name: str, bits: int, box: tuple[int, ...], row_bytes: int) -> TensorMaps:
+    def tensor_map(
+        self, name: str, bits: int, box: tuple[int, ...], row_bytes: int, kind: str = ""
+    ) -> TensorMaps:
         """What makes the tensor maps of one parameter, and remembers them."""
-        return TensorMaps(name=name, bits=bits, box=box, row_bytes=row_bytes)
+        return TensorMaps(name=name, bits=bits, box=box, row_bytes=row_bytes, kind=kind)
 
     def allocate(self, size: int) -> tuple[object, int]:
         """A workspace: its owner and its address."""

@@ -3,11 +3,10 @@ atomics, messages."""
 
 from __future__ import annotations
 
-import json
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
-from tile_cuda import barriers
+from tile_cuda import barriers, inline_source
 from tile_cuda.places import place_of
 from tile_ir.diag import InternalError
 from tile_ir.expr import Const, Expr
@@ -32,6 +31,7 @@ from tile_passes.emit.device_statements import (
     print_atomic,
     print_counted_loop,
 )
+from tile_passes.emit.names import c_string
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -129,7 +129,7 @@ def _assert(p: StmtPrinter, s: Stmt) -> None:
     """Say what failed and stop the launch: the next call of the driver reports it."""
     assert isinstance(s, Assert)
     where = f" at {s.span}" if s.span else ""
-    text = json.dumps(f"{s.message or 'assertion failed'}{where}\n").replace("%", "%%")
+    text = c_string(f"{s.message or 'assertion failed'}{where}\n").replace("%", "%%")
     with p.out.block(f"if (!({p.exprs.condition(s.cond)}))"):
         p.out.line(f"printf({text});")
         p.out.line("__trap();")
@@ -145,7 +145,7 @@ def _print(p: StmtPrinter, s: Stmt) -> None:
     text, marks = s.message.replace("%", "%%"), [mark for mark, _ in shown]
     while marks and "{}" in text:
         text = text.replace("{}", marks.pop(0), 1)
-    text = json.dumps(" ".join(filter(None, [text, *marks])) + "\n")
+    text = c_string(" ".join(filter(None, [text, *marks])) + "\n")
     p.out.line(f"printf({', '.join([text, *(value for _, value in shown)])});")
 
 
@@ -172,6 +172,7 @@ def _send(p: StmtPrinter, s: Stmt) -> None:
 _RULES: Mapping[type[Stmt], Rule] = MappingProxyType(
     {
         **RULES,
+        **inline_source.RULES,
         Assert: _assert,
         For: _for,
         MatrixLoad: _matrix_load,

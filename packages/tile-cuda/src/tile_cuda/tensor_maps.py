@@ -28,6 +28,8 @@ REMEMBERED = 256
 """Maps of one parameter; beyond them all are forgotten, since most tensors are seen again soon."""
 ELEMENTS = {8: 0, 16: 1, 32: 2, 64: 4}
 """Bits -> CU_TENSOR_MAP_DATA_TYPE_UINT8, 16, 32, 64: copies move bits, whatever they mean."""
+ADDED = {"f32": 7}
+"""What an engine adds -> CU_TENSOR_MAP_DATA_TYPE_FLOAT32."""
 SWIZZLES = {16: 0, 32: 1, 64: 2, 128: 3}
 """Bytes of an exchanged row -> CU_TENSOR_MAP_SWIZZLE_NONE, 32B, 64B, 128B."""
 PROMOTION_128 = 2
@@ -41,12 +43,13 @@ class TensorMaps:
     """Makes the maps of one parameter of a kernel.
 
     `bits` of an element in memory, extents of the `box` innermost first, `row_bytes` as in the
-    emitter.
+    emitter; `kind` names the type of numbers that the engine adds, and is empty for copies.
     """
 
-    def __init__(self, *, name: str, bits: int, box: Shape, row_bytes: int) -> None:
+    def __init__(self, *, name: str, bits: int, box: Shape, row_bytes: int, kind: str = "") -> None:
         self.name = name
         self.element = max(bits, 8)
+        self._type = ADDED[kind] if kind else ELEMENTS[self.element]
         self._box = (ctypes.c_uint32 * len(box))(*box)
         self._ones = (ctypes.c_uint32 * len(box))(*(1 for _ in box))
         self._swizzle = SWIZZLES[row_bytes]
@@ -80,7 +83,7 @@ class TensorMaps:
         rank = len(extents)
         status = _encoder()(
             ctypes.c_void_p(start),
-            ELEMENTS[self.element],
+            self._type,
             ctypes.c_uint32(rank),
             ctypes.c_void_p(address),
             (ctypes.c_uint64 * rank)(*extents),

@@ -12,6 +12,7 @@ MANIFEST = TargetManifest(
     runtime="tile_metal.driver:MetalRuntime",
     host_arch="tile_metal.host_arch:host_arch",
     emulate="tile_metal.emulate:emulation",
+    export="tile_metal.export:exporter",
     memory=("mps",),
     rank=30,
 )

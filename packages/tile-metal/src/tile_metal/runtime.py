@@ -13,6 +13,7 @@ from tile_ir.diag import TileError
 from tile_metal import device as devices
 from tile_metal.container import ARCHIVE
 from tile_passes.emit.captures import POINTER
+from tile_passes.launch.host_code import bound_host
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -63,11 +64,7 @@ class MetalFunction:
 
     def _bind(self) -> Callable[..., None]:
         library = devices.compile_shader(self._contents.code.decode())
-        namespace: dict[str, Any] = {}
-        code = compile(self._contents.host, f"{self.path}:host.py", "exec")
-        exec(code, namespace)  # our own text, made by host_code
-        bound: Callable[..., None] = namespace["bind"](Host(library))
-        return bound
+        return bound_host(self._contents.host, self.path, Host(library))
 
 
 class Host:

@@ -27,6 +27,7 @@ from tile_passes.emit.device_statements import (
     print_copy,
     print_counted_loop,
     print_nothing,
+    refuse_assert,
     refuse_print,
     start_of,
     updated_code,
@@ -132,20 +133,10 @@ def _no_wide_atomic(s: Atomic, kind: str) -> TileError:
     )
 
 
-def _assert(_: StmtPrinter, s: Stmt) -> None:
-    raise TileError(
-        "E3101",
-        "kernels of this target cannot check an assertion",
-        s.span,
-        ("a kernel has no way to stop the launch or to say why",),
-        "State it about the arguments, outside of the kernel, or run with target='cpu'.",
-    )
-
-
 _RULES: Mapping[type[Stmt], Rule] = MappingProxyType(
     {
         **RULES,
-        Assert: _assert,
+        Assert: refuse_assert,
         AsyncCopy: print_copy,
         CommitGroup: print_nothing,
         For: _for,

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from tile_ir.diag import TileError
 from tile_metal.checkers import find_checker, forbidden
-from tile_passes.launch.messages import Messages
+from tile_passes.launch.messages import CLANG_PLACED, Messages
 
 if TYPE_CHECKING:
     from tile_metal.checkers import Checker
@@ -19,9 +19,7 @@ if TYPE_CHECKING:
 __all__ = ["MESSAGES", "check_source"]
 
 MESSAGES = Messages(
-    placed=re.compile(
-        r"^(?P<file>[^\s:]+):(?P<line>\d+):\d+: (?:fatal )?error: (?P<text>.*)$", re.M
-    ),
+    placed=CLANG_PLACED,
     unplaced=re.compile(r"^(?:fatal )?error: (?P<text>.*)$", re.M),
     missing=re.compile(r"is unavailable|not supported on this", re.I),
     compiler="the Metal compiler",

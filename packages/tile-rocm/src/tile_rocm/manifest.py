@@ -15,4 +15,5 @@ MANIFEST = TargetManifest(
     memory=("cuda", "rocm"),
     rank=20,
     emulate="tile_rocm.emulate:emulation",
+    export="tile_rocm.export:exporter",
 )

@@ -211,9 +211,11 @@ class EmulatedFunction:
 
         return run
 
-    def tensor_map(self, name: str, bits: int, box: tuple[int, ...], row_bytes: int) -> BoxMaps:
+    def tensor_map(
+        self, name: str, bits: int, box: tuple[int, ...], row_bytes: int, kind: str = ""
+    ) -> BoxMaps:
         """What describes the tensors of one parameter to the copy engine."""
-        return BoxMaps(name=name, bits=bits, box=box, row_bytes=row_bytes)
+        return BoxMaps(name=name, bits=bits, box=box, row_bytes=row_bytes, kind=kind)
 
     def allocate(self, size: int) -> tuple[object, int]:
         """A workspace in which nothing was written yet: its owner and its address."""

@@ -8,7 +8,7 @@ from tile_ir.diag import TileError
 
 __all__ = ["BoxMaps"]
 
-LAYOUT = struct.Struct("=Q5Q5Q5I3I8x")
+LAYOUT = struct.Struct("=Q5Q5Q5I4I4x")
 GRANULARITY = 16
 MAX_STRIDE = 1 << 40
 AXES = 5
@@ -16,13 +16,16 @@ AXES = 5
 
 class BoxMaps:
     """Describes the tensors of one parameter: `bits` of an element, extents of the `box` innermost
-    first, bytes of an exchanged row (16: none)."""
+    first, bytes of an exchanged row (16: none); `kind` is `f32` where the engine may add."""
 
-    def __init__(self, *, name: str, bits: int, box: tuple[int, ...], row_bytes: int) -> None:
+    def __init__(
+        self, *, name: str, bits: int, box: tuple[int, ...], row_bytes: int, kind: str = ""
+    ) -> None:
         self.name = name
         self.element = max(bits, 8) // 8
         self.box = box
         self.row_bytes = row_bytes
+        self.adds = int(kind == "f32")
 
     def __call__(self, address: int, extents: tuple[int, ...], strides: tuple[int, ...]) -> bytes:
         """The description of a tensor: extents in elements, strides of all axes but the innermost
@@ -46,6 +49,7 @@ class BoxMaps:
             self.element,
             self.row_bytes,
             rank,
+            self.adds,
         )
 
     def _check(self, address: int, strides: tuple[int, ...]) -> None:

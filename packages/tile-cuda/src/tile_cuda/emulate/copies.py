@@ -88,10 +88,11 @@ def _boxes(c: Context) -> None:
             f" {c.address(operands[2])}, {blocks});"
         )
     else:
-        c.line(f"emu_box_store(t, {c.at}, {where}, {c.address(operands[1])}, {rank}, s_, 0);")
+        adds = int(parts[1] == "reduce")
+        if adds and "add" not in parts:
+            raise unknown(c.instruction.opcode)
+        c.line(f"emu_box_store(t, {c.at}, {where}, {c.address(operands[1])}, {rank}, s_, {adds});")
     c.line("}")
-    if parts[1] == "reduce":
-        raise unknown(c.instruction.opcode)
 
 
 def _phases(c: Context) -> None:

@@ -80,6 +80,8 @@ def call_text(fn: str, carrier: DType, args: tuple[str, ...]) -> tuple[str, bool
         return PLACES[fn], False
     if fn in SHUFFLES:
         return _shuffle(fn, carrier, args), False
+    if fn == "ballot":
+        return f"(unsigned long long)__ballot_sync(0xffffffffu, {inner})", False
     if fn.endswith("_lanes"):
         return _fold(fn.removesuffix("_lanes"), carrier, inner), True
     if fn in PREDICATES:

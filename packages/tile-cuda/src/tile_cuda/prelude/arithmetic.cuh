@@ -52,3 +52,10 @@ TILE_FN float tile_fast_rcp_f32(float x) {
   asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(r) : "f"(x));
   return r;
 }
+
+/* x & mask | bits in one instruction; from C++ come two where both are constants. */
+TILE_FN unsigned tile_keep_and_set(unsigned x, unsigned mask, unsigned bits) {
+  unsigned r;
+  asm("lop3.b32 %0, %1, %2, %3, 0xea;" : "=r"(r) : "r"(x), "r"(mask), "r"(bits));
+  return r;
+}

@@ -45,3 +45,26 @@ TILE_FN void tile_phase_wait(void *bar, int parity) {
       "r"(parity)
       : "memory");
 }
+
+/* The same with what threads of the whole cluster wrote made visible. */
+TILE_FN void tile_phase_arrive_wide(void *bar) {
+  asm volatile("mbarrier.arrive.release.cluster.shared::cta.b64 _, [%0];" ::"r"(tile_shared(bar))
+               : "memory");
+}
+
+TILE_FN void tile_phase_arrive_wide_at(void *bar, int block) {
+  asm volatile(
+      "{\n.reg .b32 r;\nmapa.shared::cluster.u32 r, %0, %1;\n"
+      "mbarrier.arrive.release.cluster.shared::cluster.b64 _, [r];\n}" ::"r"(tile_shared(bar)),
+      "r"(block)
+      : "memory");
+}
+
+TILE_FN void tile_phase_wait_wide(void *bar, int parity) {
+  asm volatile(
+      "{\n.reg .pred p;\nW:\n"
+      "mbarrier.try_wait.parity.acquire.cluster.shared::cta.b64 p, [%0], %1;\n"
+      "@p bra D;\nbra W;\nD:\n}" ::"r"(tile_shared(bar)),
+      "r"(parity)
+      : "memory");
+}

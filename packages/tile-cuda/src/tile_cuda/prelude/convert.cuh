@@ -72,6 +72,14 @@ TILE_FN tile_vec<unsigned short, N> tile_encode_bf16(tile_vec<float, N> x) {
   return r;
 }
 
+template <int N>
+TILE_FN tile_vec<float, N> tile_decode_f16(tile_vec<unsigned short, N> x) {
+  tile_vec<float, N> r;
+#pragma unroll
+  for (int i = 0; i < N; i++) r.v[i] = tile_f16_to_f32(x.v[i]);
+  return r;
+}
+
 /* An f32 with the 10 mantissa bits of tf32; ties to even, which cvt.rna does not do. */
 TILE_FN float tile_f32_to_tf32(float x) {
   unsigned u = __float_as_uint(x);

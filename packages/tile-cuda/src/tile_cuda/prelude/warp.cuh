@@ -11,7 +11,8 @@ TILE_FN T tile_shuffle_idx(T x, int lane) {
 
 TILE_FN int tile_lane() { return (int)(threadIdx.x & 31); }
 
-TILE_FN int tile_warp() { return (int)(threadIdx.x >> 5); }
+/* By an exchange: from it the compiler knows that the number is equal in a warp. */
+TILE_FN int tile_warp() { return __shfl_sync(0xffffffffu, (int)(threadIdx.x >> 5), 0); }
 
 TILE_FN bool tile_any(bool x) { return __any_sync(0xffffffffu, x); }
 

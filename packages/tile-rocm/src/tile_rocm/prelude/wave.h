@@ -10,7 +10,8 @@ TILE_FN int tile_blocks() {
 
 TILE_FN int tile_lane() { return tile_thread() & (TILE_WAVE - 1); }
 
-TILE_FN int tile_wave() { return tile_thread() / TILE_WAVE; }
+/* From the first lane: the compiler then knows that the number is equal in a wave. */
+TILE_FN int tile_wave() { return __builtin_amdgcn_readfirstlane(tile_thread() / TILE_WAVE); }
 
 /* All threads of the block have come, and see what the others wrote. */
 TILE_FN void tile_sync() {

@@ -77,6 +77,7 @@ enum { BULK_LOAD, BOX_LOAD, BULK_STORE, BOX_STORE };
 struct box_map {
   u64 base, extents[5], strides[5]; /* innermost first; bytes between neighbours */
   u32 box[5], element, row_bytes, rank;
+  u32 adds; /* whether elements are numbers (f32) that a store may add */
 };
 
 static void push_job(struct emu_thread *t, struct job job) {
@@ -168,6 +169,7 @@ void emu_box_store(struct emu_thread *t, u32 at, u64 map, u64 from, u32 rank, co
   struct emu_block *home;
   check_box(t, at, m, rank, from & 0xffffff);
   check_start(t, at, m, start, 1);
+  if (op && !m->adds) fail(t, at, "box", "numbers are added to a tensor whose map has bits only");
   job.bytes = box_bytes(m);
   shared_place(t, at, from, job.bytes, 16, &home);
   memcpy(job.start, start, rank * sizeof *start);
@@ -249,6 +251,15 @@ static void run_load(const struct job *job) {
   }
 }
 
+/* One number of a box added to the one in memory. */
+static void add_global(const struct job *job, u64 to, const char *value, const char *mask) {
+  u64 bits = 0;
+  if (any_bit(mask, 4))
+    fail(job->t, job->at, "uninitialized", "a value that was never written is added to memory");
+  copy_bytes(&bits, value, 4);
+  emu_atomic(job->t, job->at, EMU_GLOBAL | EMU_BLIND, EMU_ADD, EMU_F32, to, bits, 0);
+}
+
 static void store_box(const struct job *job) {
   const struct box_map *m = (const struct box_map *)(uintptr_t)job->map;
   struct emu_block *home;
@@ -259,7 +270,10 @@ static void store_box(const struct job *job) {
   for (u64 n = 0; n < job->bytes / m->element; n++) {
     u64 to = element_address(m, job->start, n), at = offset + n * m->element;
     at = (exchanged(at & ~15ull, m->row_bytes)) | (at & 15);
-    if (to)
+    if (!to) continue;
+    if (job->op)
+      add_global(job, to, home->shared + at, home->mask + at);
+    else
       store_global(job->t, job->at, to, m->element, home->shared + at, home->mask + at, 0);
   }
 }

@@ -1,0 +1,1 @@
+"""Kernels of this target in libraries of their own: see `exporter`."""
