@@ -10,7 +10,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from tile_frontend import target_select
 from tile_frontend.dims import evaluate
+from tile_ir import plugin
+from tile_ir.diag import TileError
 from tile_ir.interp import run
 from tile_ir.numerics.array import to_numpy_dtype
 from tile_ir.plugin import TargetManifest
@@ -152,3 +155,31 @@ def load_text(tmp_path):
         return module
 
     return load
+
+
+@pytest.fixture
+def installed(oracle, monkeypatch):
+    """Only the oracle's target, as if it were installed."""
+
+    def only(*manifests):
+        names = {m.name: m for m in manifests}
+        entries = tuple(
+            plugin.Entry(
+                group="tile.targets", name=n, value="conftest:X", distribution="d", version="1"
+            )
+            for n in names
+        )
+        monkeypatch.setattr(target_select, "discover", lambda group: entries)
+        monkeypatch.setattr(
+            target_select, "load", lambda group, name: names[name] if name in names else missing()
+        )
+        target_select._named.cache_clear()
+        target_select._for_memory.cache_clear()
+
+    def missing():
+        raise TileError("E0901", "no such target")
+
+    only(oracle)
+    yield only
+    target_select._named.cache_clear()
+    target_select._for_memory.cache_clear()

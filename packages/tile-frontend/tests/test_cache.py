@@ -289,12 +289,12 @@ def test_commands(oracle, cache_folder, tmp_path, capsys, monkeypatch):
 
     kernel = tile.compile(plus_one, target=oracle)
     key = kernel.source_path.parent.name
-    assert run("ls")[1].out.splitlines()[0].split()[-3:] == ["plus_one", "oracle", "-arch=oracle"]
+    assert run("ls")[1].out.splitlines()[1].split()[-3:] == ["plus_one", "oracle", "-arch=oracle"]
     (row,) = json.loads(run("ls", "--json")[1].out)
     assert (row["key"], row["name"]) == (key, "plus_one")
     assert "file      kernel.tir" in run("show", key[:6])[1].out
     status, printed = run("show", "zz")
-    assert status == 1
+    assert status == 2
     assert "E2103" in printed.err
     archive = tmp_path / "kernels.zip"
     assert json.loads(run("export", archive, "--json")[1].out) == [key]

@@ -2,10 +2,13 @@
 
 from types import SimpleNamespace
 
+import numpy as np
 import pytest
 
 import tile_frontend as tile
 import tile_frontend.language as T
+from tile_frontend.adapters import ArrayCode
+from tile_frontend.bind import Slot
 from tile_frontend.calls import Ready, alike_of, key_function, key_texts
 from tile_ir.diag import TileError
 
@@ -38,9 +41,7 @@ class Prepares:
         return self.launches[-1]
 
 
-@pytest.fixture(params=[False, True], ids=["called", "inline"])
-def kernel(request, oracle):
-    """A kernel of one input and one output of the same length, as if on an accelerator."""
+def kernel_of_two():
     n = T.dynamic("n")
 
     @T.prim_func
@@ -48,7 +49,13 @@ def kernel(request, oracle):
         with T.Kernel(n) as i:
             B[i] = A[i]
 
-    made = tile.compile(copy, target=oracle)
+    return copy
+
+
+@pytest.fixture(params=[False, True], ids=["called", "inline"])
+def kernel(request, oracle):
+    """A kernel of one input and one output of the same length, as if on an accelerator."""
+    made = tile.compile(kernel_of_two(), target=oracle)
     made.target = SimpleNamespace(device="gpu")
     made._launch = Prepares(request.param)
     return made
@@ -102,6 +109,60 @@ def test_arrays_of_another_library_are_taken_too(kernel):
     assert kernel._launch.asked == [(0, (7,), "torch"), (0, (7,), "numpy")]
 
 
+def test_libraries_take_turns(kernel):
+    x = torch.zeros(7)
+    for _ in range(3):
+        kernel(x, x)
+        kernel(x.numpy(), x.numpy())
+        kernel(x, x.numpy())
+    assert len(kernel._launch.asked) == 3
+    assert [len(launch.seen) for launch in kernel._launch.launches] == [3, 3, 3]
+
+
+def test_arrays_that_only_look_like_known_ones(oracle):
+    kernel = tile.compile(kernel_of_two(), target=oracle)
+    good, out = np.arange(7, dtype=np.float32), np.zeros(7, np.float32)
+    kernel(good, out)
+    read_only, gaps = good + 1, np.zeros(14, np.float32)[::2]
+    read_only.flags.writeable = False
+    kernel(read_only, out)  # it is only read
+    assert out.tolist() == read_only.tolist()
+    for args, code in (((good, read_only), "E2012"), ((good, gaps), "E2006")):
+        for _ in range(2):
+            with pytest.raises(TileError) as caught:
+                kernel(*args)
+            assert caught.value.code == code
+    kernel(good, out)
+    assert out.tolist() == good.tolist()
+    kernel.bind(good, out)(read_only, out)
+    assert out.tolist() == read_only.tolist()
+
+
+def test_arrays_that_only_look_like_those_of_the_last_call_of_a_function(oracle):
+    @tile.jit(target=oracle)
+    def shifted(A, by=1.0):
+        N = T.const("N")
+        A: T.Tensor((N,), T.float32)
+        with T.Kernel(N) as i:
+            A[i] = A[i] + by
+
+    x, y = np.zeros(4, np.float32), np.zeros(5, np.float32)
+    read_only = np.zeros(4, np.float32)
+    read_only.flags.writeable = False
+    for _ in range(3):
+        for array in (x, y, x):
+            shifted(array)
+        shifted(x, 2.0)
+        shifted(x, by=4.0)
+        for wrong, code in ((read_only, "E2012"), (np.zeros(8, np.float32)[::2], "E2006")):
+            with pytest.raises(TileError) as caught:
+                shifted(wrong)
+            assert caught.value.code == code
+    assert (x.tolist(), y.tolist()) == ([24.0] * 4, [3.0] * 5)
+    assert read_only.tolist() == [0.0] * 4
+    assert len(shifted._kernels) == 4
+
+
 def test_few_kinds_are_remembered(kernel, monkeypatch):
     monkeypatch.setattr("tile_frontend.kernel._MOST_SHAPES", 3)
     for n in (1, 2, 3, 4, 1):
@@ -111,16 +172,36 @@ def test_few_kinds_are_remembered(kernel, monkeypatch):
 
 def test_a_bound_kernel(kernel):
     a, b = torch.zeros(7), torch.zeros(7)
-    kernel.bind(a, b)(b, a)
+    run = kernel.bind(a, b)
+    run(b, a)
     assert kernel._launch.launches[0].seen == [(b.data_ptr(), a.data_ptr())]
+    with pytest.raises(TileError) as caught:
+        run(a)
+    assert caught.value.code == "E2001"
+
+
+def test_a_bound_kernel_runs_on_what_it_was_bound_to(kernel):
+    a, b = torch.zeros(7), torch.zeros(7)
+    places = (a.data_ptr(), b.data_ptr())
+    run = kernel.bind(a, b)
+    a.data = torch.ones(9)  # it keeps what it was bound to, and where
+    assert run() is run() is None
+    assert kernel._launch.launches[0].seen == [places, places]
+    assert run.held[0].data_ptr() == places[0]
+    array = np.zeros(7, np.float32)
+    kept = kernel.bind(array, array)
+    with pytest.raises(ValueError, match="cannot resize"):
+        array.resize(100)
+    kept()
+    assert kernel._launch.launches[1].seen == [(array.ctypes.data,) * 2]
 
 
 def test_outputs_scalars_and_constants():
     made = []
     slots = [
-        SimpleNamespace(at=0, take=lambda x: x + 1, text="{1}({0})", alignment=4),
-        SimpleNamespace(at=1, take=float, text="{1}({0})", alignment=1),
-        SimpleNamespace(at=2, take=None, text="{0} * 8", alignment=8),
+        Slot("a", 0, lambda x: x + 1, None, 4),
+        Slot("b", 1, float),
+        Slot("c", 2, None, ArrayCode("", "{0} * 8"), 8),
     ]
     prepared = SimpleNamespace(count=2, outputs=(lambda: 5,), slots=slots)
     launch = lambda *values: made.append(values)  # noqa: E731 -- it has no code of its own
@@ -129,7 +210,7 @@ def test_outputs_scalars_and_constants():
     assert made == [(8, 2.0, 40, 30, 40)]
     assert ready.run()(8, 2) == ("odd", 8, 2)
     texts = ("type({0})", "type({0})")
-    call = ready.checked(texts, (int, int), lambda *args: ("other", *args))
+    call = ready.checked(texts, (int, int), (lambda *args: ("other", *args), None))
     assert [call(7, 2), call(7, 2.0), call(7), call(8, 2)] == [
         *(5, ("other", 7, 2.0), ("other", 7), ("odd", 8, 2)),
     ]
@@ -138,11 +219,16 @@ def test_outputs_scalars_and_constants():
 def test_keys():
     x = torch.zeros(2, 3)
     texts = key_texts([True, False], (x, 1))
-    assert key_function(texts)(x, 1) == (torch.float32, (2, 3), True, -1, int)
-    assert key_function(texts)(x.T, 1) == (torch.float32, (3, 2), (1, 3), -1, int)
+    assert key_function(texts)(x, 1) == (torch.float32, (2, 3), True, x.device, int)
+    assert key_function(texts)(x.T, 1) == (torch.float32, (3, 2), (1, 3), x.device, int)
     assert key_function(texts)(x) is None
     assert key_function(texts)(3, x) is None
-    assert key_texts([True], (x.numpy(),)) is None
+    (text,) = key_texts([True], (x.numpy(),))
+    assert key_function([text])(x.numpy()) == (np.dtype("f4"), (2, 3))
+    read_only = np.zeros(3)
+    read_only.flags.writeable = False
+    for other in (x.numpy().T, x.numpy()[:0], read_only, [1]):
+        assert key_texts([True], (other,)) is None
     assert key_texts([], ()) == ()
     assert key_function(())() == ()
 
@@ -161,7 +247,7 @@ def test_a_library_compares_its_arrays_in_one_call():
 
 def test_a_stricter_comparison_is_made_anew_a_few_times():
     prepared = SimpleNamespace(
-        count=1, outputs=(), slots=[SimpleNamespace(at=0, take=None, text="{0}", alignment=1)]
+        count=1, outputs=(), slots=[Slot("a", 0, None, ArrayCode("", "{0}"))]
     )
     seen = []
     ready = Ready(prepared, seen.append, (), None)
@@ -169,7 +255,7 @@ def test_a_stricter_comparison_is_made_anew_a_few_times():
     trained = torch.nn.Parameter(torch.zeros(2))
     texts = key_texts([True], (plain,))
     key, alike = key_function(texts)(plain), alike_of([True], (plain,))
-    call = ready.checked(texts, key, lambda *args: ("other", *args), alike)
+    call = ready.checked(texts, key, (lambda *args: ("other", *args), None), alike)
     for _ in range(20):
         assert call(plain) is call(trained) is None
     assert (len(seen), alike.left) == (40, 0)

@@ -120,5 +120,5 @@ def test_misspelled_name_is_an_attribute_error_with_a_guess():
 def test_names_of_hardware_exist_and_refuse():
     assert repr(T.tma_load) == "<T.tma_load, refused>"
     with pytest.raises(TileError) as raised:
-        T.WSSyncKind.producer_acquire
+        T.TensorCoreIntrinEmitter.ldmatrix_a
     assert raised.value.code == "E1502"

@@ -1,60 +1,14 @@
-"""Target selection, the command line, the profiler, and what importing costs."""
+"""Target selection, and what importing costs."""
 
 import subprocess
 import sys
 
 import pytest
 
-from tile_frontend import cli, target_select
-from tile_ir import plugin
+from tile_frontend import target_select
 from tile_ir.diag import TileError
 from tile_ir.plugin import TargetManifest
 from tile_ir.target import parse_target
-
-KERNEL = """
-import tile_frontend as tile
-import tile_frontend.language as T
-
-@tile.jit
-def filled(A, value=1.0):
-    N = T.const("N")
-    A: T.Tensor((N,), T.float32)
-    with T.Kernel(N) as i:
-        A[i] = value
-
-@T.prim_func
-def other(A: T.Tensor((4,), T.float32)):
-    with T.Kernel(4) as i:
-        A[i] = 2
-"""
-
-
-@pytest.fixture
-def installed(oracle, monkeypatch):
-    """Only the oracle's target, as if it were installed."""
-
-    def only(*manifests):
-        names = {m.name: m for m in manifests}
-        entries = tuple(
-            plugin.Entry(
-                group="tile.targets", name=n, value="conftest:X", distribution="d", version="1"
-            )
-            for n in names
-        )
-        monkeypatch.setattr(target_select, "discover", lambda group: entries)
-        monkeypatch.setattr(
-            target_select, "load", lambda group, name: names[name] if name in names else missing()
-        )
-        target_select._named.cache_clear()
-        target_select._for_memory.cache_clear()
-
-    def missing():
-        raise TileError("E0901", "no such target")
-
-    only(oracle)
-    yield only
-    target_select._named.cache_clear()
-    target_select._for_memory.cache_clear()
 
 
 def test_auto_takes_what_is_at_hand(installed, monkeypatch):
@@ -127,34 +81,6 @@ def test_a_target_is_text_a_mapping_or_a_manifest(oracle):
     with pytest.raises(TileError) as raised:
         target_select.select(3)
     assert raised.value.code == "E2015"
-
-
-def test_explain_command(capsys):
-    assert cli.main(["explain", "e1401"]) == 0
-    assert capsys.readouterr().out.startswith("E1401: tiles of different extents\n\n")
-    assert cli.main(["explain", "E1699"]) == 1
-    assert "there is no code E1699; near it: E1601" in capsys.readouterr().err
-
-
-def test_doctor_command(capsys, installed):
-    assert cli.main(["doctor"]) in (0, 1)
-    out = capsys.readouterr().out
-    assert "package   tile-frontend" in out
-    assert "default   oracle -arch=oracle" in out
-
-
-def test_compile_command(tmp_path, capsys, installed):
-    path = tmp_path / "file.py"
-    path.write_text(KERNEL)
-    assert cli.main(["compile", f"{path}:filled", "N=4", "value=3", "--show", "ir"]) == 0
-    assert "store A[i] = 3.0 clip" in capsys.readouterr().out
-    assert cli.main(["compile", f"{path}:other"]) == 0
-    assert "func @other(A: global f32[4])" in capsys.readouterr().out
-    assert cli.main(["compile", f"{path}:other", "--show", "plan"]) == 0
-    assert "kernel.speed" in capsys.readouterr().out
-    assert cli.main(["compile", f"{path}:absent"]) == 1
-    assert "error[E1116]" in capsys.readouterr().err
-    assert cli.main(["compile", "nowhere"]) == 1
 
 
 def test_importing_the_language_loads_no_target_and_no_array_library():

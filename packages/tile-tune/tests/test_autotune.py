@@ -1,5 +1,6 @@
 """The decorator: tuned once, stored, found again by other processes and ranks, switched off."""
 
+import os
 import subprocess
 import sys
 import threading
@@ -12,11 +13,13 @@ import pytest
 import tile_frontend as tile
 import tile_frontend.language as T
 import tile_tune
+from tile_frontend.target_select import select
 from tile_ir.diag import TileError
 from tile_tune import Configuration, Database, ProcessExecutor, derive
 from tile_tune.autotuned import Autotuned, variant
 from tile_tune.database import DatabaseWarning
 from tile_tune.identity import bucket, digest_of, power_of_two
+from tile_tune.problem import with_options
 
 FACTOR = 3.0
 
@@ -151,6 +154,29 @@ def test_two_runs_of_a_script(store, tmp_path):
     assert first.stdout.split()[0] == second.stdout.split()[0]
 
 
+def test_two_ranks_of_a_job_use_one_choice(store, tmp_path):
+    """As a launcher starts them: at once, each told its number."""
+    path = tmp_path / "script.py"
+    path.write_text(SCRIPT)
+    ranks = [
+        subprocess.Popen(
+            [sys.executable, str(path)],
+            env={**os.environ, "RANK": str(i), "WORLD_SIZE": "2", "MASTER_PORT": "1234"},
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        for i in range(2)
+    ]
+    (first, said), (second, quiet) = (rank.communicate(timeout=120) for rank in ranks)
+    assert [rank.returncode for rank in ranks] == [0, 0], said + quiet
+    assert "tuning twice" in said
+    assert quiet == ""
+    assert (first.split()[-1], second.split()[-1]) == ("1", "0")
+    assert first.split()[0] == second.split()[0]
+    assert len(store.records()) == 1
+
+
 def test_off_and_cached_measure_nothing(store, pool, monkeypatch):
     kernel = tuned(scale, executor_that_refuses())
     for mode in ("off", "cached"):
@@ -186,10 +212,11 @@ def test_keys_and_buckets():
     assert bucket(scale, {"X": X[:300], "rows": 3}, None, "power-of-two") == "X:f32[512], rows=4"
     assert bucket(scale, arguments, ["N"]) == "X:f32, N=512"
     assert bucket(scale, {"X": X, "rows": 2}, ["rows"]) == "X:f32, rows=2"
+    assert bucket(scale, arguments, ["rows"]) == "X:f32, rows=1"
     assert bucket(scale, arguments, lambda X: power_of_two(len(X) // 3)) == "256"
     with pytest.raises(TileError, match="key names 'M'") as caught:
         bucket(scale, arguments, ["M"])
-    assert caught.value.help == "there are N, X"
+    assert caught.value.help == "there are N, X, block, rows"
 
 
 def test_the_digest_follows_the_program_and_not_its_parameters(monkeypatch):
@@ -199,6 +226,11 @@ def test_the_digest_follows_the_program_and_not_its_parameters(monkeypatch):
     assert digest_of(product) != before
     monkeypatch.setitem(scale.fn.__globals__, "FACTOR", 4.0)
     assert digest_of(scale) != before
+
+
+def test_the_digest_is_the_same_for_every_python():
+    """Shipped tables go by it."""
+    assert digest_of(scale) == "8a7c50c8cef506fd"
 
 
 def test_a_variant_has_the_configuration_as_its_defaults():
@@ -219,6 +251,33 @@ def test_tables_are_used_before_anything_is_measured(store, pool, tmp_path):
     store.path.unlink()
     kernel = tuned(scale, executor_that_refuses(), tables=[tmp_path / "t.yaml"])
     assert kernel.best(X) == Configuration.of({"block": 128})
+
+
+def test_a_target_brings_tables_of_its_own(store, pool, tmp_path):
+    """They are read after everything else, and by default."""
+    tuned(scale, pool, configs=[{"block": 128}])(X)
+    (tmp_path / "tables").mkdir()
+    tile_tune.export_table(tmp_path / "tables" / "device.yaml", store)
+    store.path.unlink()
+    plain = select("cpu")
+    target = replace(plain, manifest=replace(plain.manifest, tables=lambda: tmp_path / "tables"))
+    kernel = tuned(with_options(scale, {}, target=target), executor_that_refuses())
+    assert kernel.best(X) == Configuration.of({"block": 128})
+    assert kernel.known(X).source == str(tmp_path / "tables" / "device.yaml")
+    assert kernel.known(X[:100]) is None
+    own = tmp_path / "own.yaml"
+    own.write_text((tmp_path / "tables" / "device.yaml").read_text().replace("128", "32"))
+    first = tuned(kernel.kernel, executor_that_refuses(), tables=[own])
+    assert first.known(X).source == str(own)
+
+
+def test_tuning_anew_replaces_what_is_known(store, pool):
+    tuned(scale, pool, configs=[{"block": 128}])(X)
+    kernel = tuned(scale, pool, configs=[{"block": 32}])
+    assert kernel.known(X).configuration == Configuration.of({"block": 128})
+    assert kernel.tune(X).configuration == Configuration.of({"block": 32})
+    assert kernel.best(X) == Configuration.of({"block": 32})
+    assert len(store.records()) == 1
 
 
 def test_a_stored_choice_that_does_not_compile_is_replaced(store, pool):

@@ -65,7 +65,7 @@ class Killer(Silent):
 def tune(executor, progress):
     return Tuner(
         kernel=repeated,
-        space={"times": [8, 1, 20, 40], "block": [64, 128]},
+        space={"times": [8, 1, 20, 40]},  # far apart: noise does not choose
         arguments={"X": np.ones(1 << 14, np.float32)},
         reference=same,
         searcher="exhaustive",
@@ -80,7 +80,8 @@ def test_a_lost_worker_changes_nothing(cluster):
         killer = Killer(victim)
         result = tune(DaskExecutor(client, resources={"host": 1}), killer)
         assert killer.victim is None
-        assert result.counts() == {"measured": 8}
+        assert result.counts() == {"measured": 4}
+        assert result.best == tune(None, Silent()).best
         assert result.best.arguments["times"] == 1
 
 

@@ -138,6 +138,25 @@ def test_differences_say_where():
     assert "1 of 2" in arrays.difference(np.array([1, 2]), np.array([1, 3]), None)
 
 
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32", "float64", "int32"])
+def test_tensors_are_compared_where_they_are_and_in_parts(dtype, monkeypatch):
+    torch = pytest.importorskip("torch", reason="torch is not installed")
+    monkeypatch.setattr(arrays, "PART", 4)
+    a = torch.arange(12).reshape(3, 4).to(getattr(torch, dtype))
+    assert arrays.difference(a, a.clone(), None) == ""
+    b = a.clone()
+    b[1, 3], b[2, 2] = 70, 80
+    said = "2 of 12 elements differ: at [1, 3] it is 7, expected 70"
+    assert arrays.difference(a, b, None) == said
+    assert arrays.difference(a, b, (0.0, 70.0)) == ""
+    assert arrays.difference(a, b.double().numpy(), (0.0, 0.0)) == said
+    assert arrays.difference(a[:0], b[:0], None) == ""
+    if a.dtype.is_floating_point:
+        arrays.poison(a[2])
+        assert arrays.difference(a, a.clone(), None) == ""
+        assert arrays.difference(a, b, (0.0, 70.0)).endswith("expected 8; it was not written")
+
+
 @settings(derandomize=True, max_examples=50)
 @given(st.lists(st.integers(-1000, 1000), min_size=1, max_size=8).filter(any))
 def test_the_tolerance_grows_with_the_type(values):

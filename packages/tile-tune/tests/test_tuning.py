@@ -2,6 +2,7 @@
 
 import ctypes
 import io
+import os
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from multiprocessing import get_context
 
@@ -214,6 +215,20 @@ def test_several_devices_share_the_trials():
         workers=1,
     )
     assert tuner.run().counts() == {"measured": 4}
+
+
+def test_builds_may_have_an_executor_of_their_own(pool):
+    with ProcessExecutor(1) as builders:
+        tuner = Tuner(
+            kernel=scaled,
+            space=[{"block": 32}, {"block": 64}, {"mode": "segfault"}],
+            arguments=ARRAYS,
+            reference=doubled,
+            executor=pool,
+            builders=builders,
+        )
+        assert tuner.run().counts() == {"measured": 2, "crashed": 1}
+        assert builders.submit(os.getpid).result(60) != pool.submit(os.getpid).result(60)
 
 
 def test_a_pool_that_breaks_says_what_to_use():

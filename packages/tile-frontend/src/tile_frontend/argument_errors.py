@@ -168,6 +168,17 @@ def no_array(name: str, given: Any) -> ArgumentError:
     )
 
 
+def unreadable(name: str, why: str) -> ArgumentError:
+    """An array whose memory does not hold its numbers one after the other."""
+    what, _, instead = why.partition(": ")
+    return ArgumentError(
+        "E2009",
+        f"a kernel cannot read the memory of argument {name!r}",
+        notes=(what,),
+        help=instead,
+    )
+
+
 def scalar(name: str, wanted: DType, given: Any) -> ArgumentError:
     """A scalar of another kind, or out of range."""
     limits = (

@@ -12,7 +12,7 @@ from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
 from tile_frontend import argument_errors as wrong
-from tile_frontend.adapters import Adapter, ArrayInfo, adapter_for, adapter_on
+from tile_frontend.adapters import Adapter, ArrayInfo, adapter_for, adapter_on, code_of
 from tile_frontend.adapters.base import packed_shape, row_major
 from tile_frontend.dims import Equation, evaluate, solve
 from tile_frontend.scalars import scalar_taker
@@ -23,12 +23,12 @@ from tile_ir.rewrite import all_effects, walk
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
+    from tile_frontend.adapters import ArrayCode
     from tile_ir.core import Buffer, Function
     from tile_ir.expr import Expr
     from tile_ir.types import DType
 
 
-_TAKEN = "{1}({0})"
 UNADDRESSED = frozenset({"mps"})
 """Kinds of memory whose arrays have no address that a host may use: a launch gets the array."""
 
@@ -38,14 +38,14 @@ class Slot:
     """An argument of the entry: `take` gives it from the caller's argument at place `at` (outputs
     behind them).
 
-    `text` is the same as code, where {0} is the argument and {1} is `take`. `alignment`: what an
-    address has to be a multiple of.
+    `code` is the same for an argument like the one it was made from, None where `take` has no code.
+    `alignment`: what an address has to be a multiple of.
     """
 
     name: str
     at: int
     take: Callable[[Any], Any]
-    text: str
+    code: ArrayCode | None = None
     alignment: int = 1
 
     def check(self, args: Sequence[Any]) -> None:
@@ -79,6 +79,7 @@ class Binder:
 
     `alignments`: bytes that the address of each parameter has to be a multiple of; `pitches`: bytes
     that its strides, but for the last, have to be multiples of. Empty where anything will do.
+    `whole`: a launch takes the arrays themselves, wherever their memory is.
     """
 
     def __init__(
@@ -87,8 +88,10 @@ class Binder:
         memory: tuple[str, ...] = ("cpu",),
         alignments: Sequence[int] = (),
         pitches: Sequence[int] = (),
+        whole: bool = False,
     ) -> None:
         self.function = function
+        self.whole = whole
         self.memory = memory
         self.alignments = tuple(alignments) or (1,) * len(function.params)
         self.pitches = {
@@ -168,10 +171,7 @@ class Binder:
             if use:
                 raise wrong.missing(buffer.name)
             return None
-        adapter = adapter_for(arg)
-        if adapter is None:
-            raise wrong.no_array(buffer.name, arg)
-        info = adapter.inspect(arg)
+        info = inspected(buffer.name, arg)
         if info.device not in self.memory:
             raise wrong.device(buffer.name, info.device, self.memory[0])
         _check_type(buffer, info)
@@ -214,7 +214,8 @@ class Binder:
     ) -> Prepared:
         index, on = where
         place = {name: i for i, name in enumerate((*self.names, *self.function.results))}
-        library = next((a for a in map(adapter_for, args) if a is not None), None)
+        first = next((a for a in args if adapter_for(a) is not None), None)
+        library = adapter_for(first)
         maker = library or adapter_on(on)
         buffers = {p.name: p.buffer for p in self.function.params}
         outputs = tuple(_maker(maker, buffers[n], known, on) for n in self.function.results)
@@ -222,15 +223,15 @@ class Binder:
         for param, alignment in zip(self.function.params, self.alignments, strict=True):
             at, name = place[param.name], param.name
             if param.scalar is not None:
-                slots.append(Slot(name, at, scalar_taker(name, param.scalar.dtype), _TAKEN))
+                slots.append(Slot(name, at, scalar_taker(name, param.scalar.dtype)))
             elif at < len(args) and args[at] is None:
-                slots.append(Slot(name, at, _null, _TAKEN))
-            elif on.partition(":")[0] in UNADDRESSED:
-                slots.append(Slot(name, at, partial(_whole, name, alignment), _TAKEN))
+                slots.append(Slot(name, at, _null))
+            elif self.whole or on.partition(":")[0] in UNADDRESSED:
+                slots.append(Slot(name, at, partial(_whole, name, alignment)))
             else:
                 adapter = (adapter_for(args[at]) if at < len(args) else None) or maker
-                text = getattr(adapter, "address_text", _TAKEN)
-                slots.append(Slot(name, at, adapter.address, text, alignment))
+                code = code_of(args[at] if at < len(args) else first)
+                slots.append(Slot(name, at, adapter.address, code, alignment))
         return Prepared(
             count=len(args),
             outputs=outputs,
@@ -240,6 +241,19 @@ class Binder:
             index=index,
             fits=fits,
         )
+
+
+def inspected(name: str, arg: Any) -> ArrayInfo:
+    """Everything about an argument but its data. Raises `TileError` E2009 for what is no array or
+    has no memory that a kernel could read."""
+    adapter = adapter_for(arg)
+    if adapter is None:
+        raise wrong.no_array(name, arg)
+    obstacle = getattr(adapter, "obstacle", None)
+    why = "" if obstacle is None else obstacle(arg)
+    if why:
+        raise wrong.unreadable(name, why)
+    return adapter.inspect(arg)
 
 
 def _common_index(infos: dict[str, ArrayInfo | None]) -> int | None:
@@ -272,7 +286,7 @@ def equations_of(buffer: Buffer | None, info: ArrayInfo | None) -> list[Equation
     if buffer is None or info is None:
         return []
     found = []
-    for axis, (declared, value) in enumerate(zip(_stored(buffer), info.shape, strict=True)):
+    for axis, (declared, value) in enumerate(zip(stored_extents(buffer), info.shape, strict=True)):
         found.append(Equation(declared, value, buffer.name, axis))
     for axis, declared in enumerate(buffer.strides or ()):
         if info.strides is not None and info.shape[axis] > 1:
@@ -281,7 +295,7 @@ def equations_of(buffer: Buffer | None, info: ArrayInfo | None) -> list[Equation
     return found
 
 
-def _stored(buffer: Buffer) -> tuple[Expr, ...]:
+def stored_extents(buffer: Buffer) -> tuple[Expr, ...]:
     """The declared extents, the last one in bytes where several elements share one."""
     from tile_ir import build  # only packed types need arithmetic on extents
 
@@ -303,6 +317,8 @@ def _maker(
 def _whole(name: str, alignment: int, array: Any) -> Any:
     """The array itself, which begins where its memory does or a multiple of `alignment` bytes
     behind it. Raises `TileError` E2016 where it does not."""
+    if not hasattr(array, "storage_offset"):  # memory of the host, which is moved as it is
+        return array
     offset = array.storage_offset() * array.element_size()
     if offset % alignment:
         raise wrong.alignment(name, offset, alignment)

@@ -10,9 +10,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cache
+from types import CodeType, FunctionType
 from typing import TYPE_CHECKING, Any
 
-from tile_frontend.adapters import adapter_for
+from tile_frontend.adapters import NO_ADDRESS, adapter_for, code_of, memory_of
 from tile_frontend.trace.values import dtype as ElementType
 
 if TYPE_CHECKING:
@@ -25,33 +26,24 @@ __all__ = ["Alike", "Ready", "alike_of", "key_function", "key_texts"]
 _PLAIN = (bool, int, str, type(None), ElementType)
 """Python values that never change and mean the same where they and their types are equal."""
 
-_UNLIKE = "(AttributeError, TypeError, ValueError)"
+_UNLIKE = "(AttributeError, TypeError, ValueError, RuntimeError)"
 """What reading the properties of an array of another kind raises, or of too few arguments."""
 
 
 @cache
-def _factory(text: str) -> Callable[..., Any]:
-    """The function `made` that a text defines; equal texts are compiled once."""
-    namespace: dict[str, Any] = {}
-    exec(text, namespace)  # our own text: names are numbered, nothing in it is the user's
-    made: Callable[..., Any] = namespace["made"]
-    return made
+def _code(text: str) -> CodeType:
+    """The code of the function that a text defines; equal texts are compiled once."""
+    return next(c for c in compile(text, "<call>", "exec").co_consts if isinstance(c, CodeType))
 
 
 def _made(
     names: dict[str, Any], function: str, parameters: Sequence[str], lines: Sequence[str]
 ) -> Callable[..., Any]:
-    """A function of these lines, in which `names` are those of a function around it."""
-    text = "\n".join(
-        [
-            f"def made({', '.join(names)}):",
-            f"    def {function}({', '.join(parameters)}):",
-            *(f"        {line}" for line in lines),
-            f"    return {function}",
-        ]
-    )
-    made: Callable[..., Any] = _factory(text)(**names)
-    return made
+    """A function of these lines, whose global names are `names`: a call copies every variable of
+    a function around it, and there may be dozens."""
+    text = "\n".join([f"def {function}({', '.join(parameters)}):", *_inside(lines)])
+    # The interpreter keeps in the code where it found a name: it is not shared between functions.
+    return FunctionType(_code(text).replace(), names)
 
 
 @dataclass(slots=True)
@@ -106,20 +98,39 @@ class Ready:
     def run(self) -> Callable[..., Any]:
         """A function of arguments like these, which makes outputs, launches, and gives the outputs;
         only addresses and scalars are checked."""
-        names, lines = self._body()
+        names, lines = self.body()
         return _made(names, "run", self._inputs(), lines)
+
+    def bound(
+        self, args: Sequence[Any], miscounted: Callable[[int], Exception]
+    ) -> Callable[..., Any]:
+        """The same, but called without arguments it takes these, whose addresses are known: it
+        holds their memory. `miscounted` makes the error for another number of arguments."""
+        names, again = self._again(args)
+        names.update(count=len(args), miscounted=miscounted, others=self.run())
+        # A function of its own: a call clears every local variable of a function, used or not.
+        others = [
+            "if args:",
+            "    if len(args) != count:",
+            "        raise miscounted(len(args))",
+            "    return others(*args)",
+        ]
+        made = _made(names, "run", ["*args"], [*others, *again])
+        made.held = tuple(memory_of(a) for a in args)  # type: ignore[attr-defined]
+        return made
 
     def checked(
         self,
         texts: Sequence[str],
         key: tuple[Any, ...],
-        other: Callable[..., Any],
+        others: tuple[Callable[..., Any], Callable[..., Any]],
         alike: Alike | None = None,
     ) -> Callable[..., Any]:
-        """The same, but for any arguments: those whose key is another go to `other`. Where a
-        library can compare its arrays in one call (`alike`), the key is only built for those
-        which that finds different."""
-        names, lines = self._body()
+        """The same as `run`, but for any arguments: of `others`, the first gets those whose key is
+        another, the second those whose addresses turn out to need more than code. Where a library
+        can compare its arrays in one call (`alike`), the key is only built for those which that
+        finds different."""
+        names, lines = self.body(["return general(*args)"])
         inputs = self._inputs()
         compared = [
             "try:",
@@ -130,21 +141,21 @@ class Ready:
             "if not same:",
             "    return other(*args)",
         ]
-        names.update(key=key, other=other)
+        names.update(zip(("key", "other", "general"), (key, *others), strict=True))
         if alike is not None:
             arrays = ", ".join(inputs[i] for i in alike.places)
             names.update(alike=alike.compare, renewed=alike.renewed)
             names.update({f"type{i}": kind for i, kind in alike.kinds.items()})
             kinds = "".join(f" and type({inputs[i]}) is type{i}" for i in alike.kinds)
             compared = [
-                "nonlocal alike",
+                "global alike",
                 "try:",
                 f"    {_unpacked(inputs)}",
                 f"    same = alike({arrays}){kinds}",
                 f"except {_UNLIKE}:",
                 "    same = False",
                 "if not same:",
-                *(f"    {line}" for line in compared),
+                *_inside(compared),
                 f"    alike = renewed(alike, ({arrays},))",
             ]
         return _made(names, "call", ["*args"], [*compared, *lines])
@@ -152,28 +163,74 @@ class Ready:
     def _inputs(self) -> list[str]:
         return [f"a{i}" for i in range(self.prepared.count)]
 
-    def _body(self) -> tuple[dict[str, Any], list[str]]:
-        """Code in terms of the arguments a0, a1, ..., and what its names stand for."""
-        inputs, prepared = self._inputs(), self.prepared
-        outputs = [f"o{i}" for i in range(len(prepared.outputs))]
-        given = [*inputs, *outputs]
-        names: dict[str, Any] = {"odd": self.odd}
-        names.update(zip((f"make_{o}" for o in outputs), prepared.outputs, strict=True))
-        lines = [f"{o} = make_{o}()" for o in outputs]
+    def _outputs(self) -> list[str]:
+        return [f"o{i}" for i in range(len(self.prepared.outputs))]
+
+    def body(self, lost: Sequence[str] | None = None) -> tuple[dict[str, Any], list[str]]:
+        """Code in terms of the arguments a0, a1, ..., and what its names stand for; `lost` stands
+        where code finds no address."""
+        inputs, outputs = self._inputs(), self._outputs()
+        names: dict[str, Any] = {"odd": self.odd, "no_address": NO_ADDRESS}
+        lines = self._taken(inputs, names, lost)
+        lines += self._made_outputs(names)
         by_alignment: dict[int, list[str]] = {}
-        for i, slot in enumerate(prepared.slots):
-            names[f"take{i}"] = slot.take
-            lines.append(f"p{i} = {slot.text.format(given[slot.at], f'take{i}')}")
+        for i, slot in enumerate(self.prepared.slots):
             if slot.alignment > 1:
                 by_alignment.setdefault(slot.alignment, []).append(f"p{i}")
         for alignment, values in by_alignment.items():
             lines.append(f"if ({' | '.join(values)}) & {alignment - 1}:")
             lines.append(f"    return odd({', '.join(inputs)})")
         lines += self._launched(names)
-        if outputs:
-            listed = ", ".join(outputs)
-            lines.append(f"return {listed}" if len(outputs) == 1 else f"return [{listed}]")
-        return names, lines
+        return names, [*lines, *_given(outputs)]
+
+    def _made_outputs(self, names: dict[str, Any]) -> list[str]:
+        """Code that makes the outputs and takes them."""
+        outputs = self._outputs()
+        names.update(zip((f"make_{o}" for o in outputs), self.prepared.outputs, strict=True))
+        return [*(f"{o} = make_{o}()" for o in outputs), *self._taken(outputs, names)]
+
+    def _taken(
+        self, arrays: Sequence[str], names: dict[str, Any], lost: Sequence[str] | None = None
+    ) -> list[str]:
+        """Code that takes the arguments of these names, inputs or outputs, for the entry."""
+        given = [*self._inputs(), *self._outputs()]
+        slots = [(i, s) for i, s in enumerate(self.prepared.slots) if given[s.at] in arrays]
+        sure: list[str] = []
+        unsure: list[str] = []
+        instead: list[str] = []
+        for i, slot in slots:
+            names[f"take{i}"] = slot.take
+            careful = f"p{i} = take{i}({given[slot.at]})"
+            if slot.code is None:
+                sure.append(careful)
+                continue
+            names.update(slot.code.names)
+            text = f"p{i} = {slot.code.address.format(given[slot.at])}"
+            (unsure if slot.code.may_fail else sure).append(text)
+            instead += [careful] * slot.code.may_fail
+        if not unsure:
+            return sure
+        tried = ["try:", *_inside(unsure), "except no_address:", *_inside(lost or instead)]
+        return [*tried, *sure]
+
+    def _again(self, args: Sequence[Any]) -> tuple[dict[str, Any], Sequence[str]]:
+        """Code that launches with these arguments, without outputs."""
+        slots, outputs = self.prepared.slots, self._outputs()
+        values = [s.take(args[s.at]) if s.at < len(args) else None for s in slots]
+        kept: dict[str, Any] = {}
+        pairs = zip(values, slots, strict=True)
+        if any(s.alignment > 1 and v is not None and v % s.alignment for v, s in pairs):
+            kept.update(odd=self.odd, whole=args)
+            return kept, ["return odd(*whole)"]
+        launch = getattr(self.launch, "fixed", None)
+        if launch is not None and not outputs:
+            ready = launch(values)
+            return dict(ready.names), ready.lines
+        kept.update({f"v{i}": v for i, v in enumerate(values)})
+        lines = [f"p{i} = v{i}" for i, s in enumerate(slots) if s.at < len(args)]
+        lines += self._made_outputs(kept)
+        lines += self._launched(kept)
+        return kept, [*lines, *_given(outputs)]
 
     def _launched(self, names: dict[str, Any]) -> Sequence[str]:
         own: Sequence[str] | None = getattr(self.launch, "lines", None)
@@ -188,12 +245,23 @@ class Ready:
         return [f"entry({', '.join(values)})"]
 
 
-@dataclass(frozen=True, slots=True)
+def _inside(lines: Sequence[str]) -> list[str]:
+    return [f"    {line}" for line in lines]
+
+
+def _given(outputs: Sequence[str]) -> list[str]:
+    """What a call gives."""
+    listed = ", ".join(outputs)
+    return [f"return {listed}" if len(outputs) == 1 else f"return [{listed}]"] if outputs else []
+
+
 class Leading:
     """Runs on the first `count` arguments of a call; the others are Python values."""
 
-    run: Callable[..., Any]
-    count: int
+    __slots__ = ("count", "ready", "run")
+
+    def __init__(self, ready: Ready) -> None:
+        self.ready, self.run, self.count = ready, ready.run(), ready.prepared.count
 
     def __call__(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
         """Run on a call's arguments."""
@@ -202,31 +270,47 @@ class Leading:
 
 def quick_call(run: Any, args: Sequence[Any], other: Callable[..., Any]) -> Any:
     """A call for arguments like these: the same Python values after arrays of which their library
-    says in one call that they are alike; any other call goes to `other`. None where there is none.
+    says in one call that they are alike, or whose keys are the same; any other call goes to
+    `other`. None where there is none.
     """
     if not isinstance(run, Leading) or not all(type(a) in _PLAIN for a in args[run.count :]):
         return None
     is_array = [adapter_for(a) is not None for a in args]
     if not args or is_array != [i < run.count for i in range(len(args))]:
         return None
-    alike = alike_of(is_array, args)
-    if alike is None:
+    compared = _comparison(is_array, args)
+    if compared is None:
         return None
+    same, known = compared
+    names, lines = run.ready.body(["return other(*args)"])
     inputs = [f"a{i}" for i in range(len(args))]
-    arrays = ", ".join(inputs[: run.count])
-    values = {f"v{i}": args[i] for i in range(run.count, len(args))}
-    names = {"run": run.run, "other": other, "alike": alike.compare, **values}
-    names.update({f"type{i}": kind for i, kind in alike.kinds.items()})
-    equal = "".join(f" and type(a{i}) is type{i} and a{i} == v{i}" for i in alike.kinds)
-    lines = [
+    for i in range(run.count, len(args)):
+        known |= {f"type{i}": type(args[i]), f"v{i}": args[i]}
+        same += f" and type(a{i}) is type{i} and a{i} == v{i}"
+    names.update(known, other=other)
+    before = [
         "try:",
         f"    {_unpacked(inputs)}",
-        f"    same = not named and alike({arrays}){equal}",
+        f"    same = not named and {same}",
         f"except {_UNLIKE}:",
         "    same = False",
-        f"return run({arrays}) if same else other(*args, **named)",
+        "if not same:",
+        "    return other(*args, **named)",
     ]
-    return _made(names, "call", ["*args", "**named"], lines)
+    return _made(names, "call", ["*args", "**named"], [*before, *lines])
+
+
+def _comparison(is_array: Sequence[bool], args: Sequence[Any]) -> tuple[str, dict[str, Any]] | None:
+    """Code that is true of arrays a0, a1, ... like these, and what its names stand for; None where
+    there is none."""
+    alike, arrays = alike_of(is_array, args), [f"a{i}" for i, array in enumerate(is_array) if array]
+    if alike is not None:
+        return f"alike({', '.join(arrays)})", {"alike": alike.compare}
+    texts = key_texts([True] * len(arrays), args[: len(arrays)])
+    if texts is None:
+        return None
+    key = key_function(texts)(*args[: len(arrays)])
+    return f"{_key(texts, arrays)} == key", {"key": key}
 
 
 def _unpacked(inputs: Sequence[str]) -> str:
@@ -256,8 +340,8 @@ def key_texts(is_array: Sequence[bool], args: Sequence[Any]) -> tuple[str, ...] 
     has no such code."""
     texts = []
     for array, arg in zip(is_array, args, strict=True):
-        text = getattr(adapter_for(arg), "key_text", None) if array else "type({0})"
-        if text is None:
+        code = code_of(arg) if array else None
+        if array and code is None:
             return None
-        texts.append(text)
+        texts.append("type({0})" if code is None else code.key)
     return tuple(texts)

@@ -2,23 +2,23 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import asdict
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tile_frontend import knobs
+from tile_frontend.cli_output import Table, show
+from tile_ir.exit_status import ExitStatus
 
 if TYPE_CHECKING:
     import argparse
 
-__all__ = ["add_cache_commands"]
+__all__ = ["add"]
 
 
-def add_cache_commands(commands: Any) -> None:
-    """Add the command and its own commands to those of `tile`."""
-    cache = commands.add_parser("cache", help="list, prune, export or import compiled kernels")
+def add(cache: argparse.ArgumentParser) -> None:
+    """Add the commands on the cache."""
     inner = cache.add_subparsers(required=True)
     ls = inner.add_parser("ls", help="list the compiled kernels")
     ls.add_argument("text", nargs="?", default="", help="a kernel's name, a target, or a key")
@@ -46,48 +46,51 @@ def _commands() -> Any:
     return cache_commands
 
 
-def _ls(options: argparse.Namespace) -> int:
+def _ls(options: argparse.Namespace) -> ExitStatus:
     found = _commands().entries(options.text)
-    if options.json:
-        print(json.dumps([asdict(row) for row in found]))
-        return 0
-    for row in found:
-        made = datetime.fromtimestamp(row.made).strftime("%Y-%m-%d %H:%M")
-        print(f"{row.key[:12]}  {row.bytes / 1e3:8.1f} kB  {made}  {row.name}  {row.target}")
-    total = sum(row.bytes for row in found)
-    limit = knobs.cache_limit_bytes() / 1e6
-    print(f"{len(found)} kernels, {total / 1e6:.1f} of {limit:.0f} MB in {knobs.cache_dir()}")
-    return 0
+    rows = [
+        (
+            row.key[:12],
+            f"{row.bytes / 1e3:.1f} kB",
+            datetime.fromtimestamp(row.made).strftime("%Y-%m-%d %H:%M"),
+            row.name,
+            row.target,
+        )
+        for row in found
+    ]
+    total, limit = sum(row.bytes for row in found) / 1e6, knobs.cache_limit_bytes() / 1e6
+    summary = f"{len(found)} kernels, {total:.1f} of {limit:.0f} MB in {knobs.cache_dir()}"
+    table = [Table(head=("key", "size", "made", "kernel", "target"), rows=rows)] if rows else []
+    show(options.json, [asdict(row) for row in found], *table, summary)
+    return ExitStatus.DONE
 
 
-def _show(options: argparse.Namespace) -> int:
+def _show(options: argparse.Namespace) -> ExitStatus:
     row, meta = _commands().entry(options.key)
-    if options.json:
-        print(json.dumps({**asdict(row), "meta": meta}))
-        return 0
-    print(
-        f"{row.name} for {row.target}\nkey       {row.key}\nfolder    {knobs.cache_dir() / row.key}"
-    )
-    print(f"size      {row.bytes / 1e3:.1f} kB, made in {row.seconds:.2f} s")
-    for name in sorted(meta["files"]):
-        print(f"file      {name}")
-    for decision in meta.get("plan", ()):
-        print(f"decision  {decision['key']} = {decision['value']}")
-    return 0
+    lines = [
+        f"{row.name} for {row.target}",
+        f"key       {row.key}",
+        f"folder    {knobs.cache_dir() / row.key}",
+        f"size      {row.bytes / 1e3:.1f} kB, made in {row.seconds:.2f} s",
+        *(f"file      {name}" for name in sorted(meta["files"])),
+        *(f"decision  {d['key']} = {d['value']}" for d in meta.get("plan", ())),
+    ]
+    show(options.json, {**asdict(row), "meta": meta}, *lines)
+    return ExitStatus.DONE
 
 
-def _prune(options: argparse.Namespace) -> int:
+def _prune(options: argparse.Namespace) -> ExitStatus:
     return _keys(_commands().prune(int(options.keep_mb * 1e6)), "removed", options.json)
 
 
-def _export(options: argparse.Namespace) -> int:
+def _export(options: argparse.Namespace) -> ExitStatus:
     return _keys(_commands().export_entries(options.file, options.keys), "exported", options.json)
 
 
-def _import(options: argparse.Namespace) -> int:
+def _import(options: argparse.Namespace) -> ExitStatus:
     return _keys(_commands().import_entries(options.file), "imported", options.json)
 
 
-def _keys(keys: list[str], what: str, as_json: bool) -> int:
-    print(json.dumps(keys) if as_json else f"{what} {len(keys)} kernels")
-    return 0
+def _keys(keys: list[str], what: str, as_json: bool) -> ExitStatus:
+    show(as_json, keys, f"{what} {len(keys)} kernels")
+    return ExitStatus.DONE

@@ -138,16 +138,8 @@ def compile_function(
     """
     seconds: dict[str, float] = {}
     start = perf_counter()
-    manifest = target.manifest
     toolchain, runtime = _tools(target)
-    key = disk.key_of(
-        print_function(fn),
-        repr(sorted((pins or {}).items())),
-        repr(tuple(flags)),
-        _described(target.spec),
-        toolchain.fingerprint(fn.numerics == "strict"),
-        *(_versions(manifest.name) or (str(_pipeline(target)),)),
-    )
+    key = _key(fn, target, pins, flags, toolchain)
     seconds["key"] = perf_counter() - start
 
     def make(folder: Path) -> dict[str, Any]:
@@ -168,6 +160,35 @@ def compile_function(
         library_path=entry.file(_LIBRARY + toolchain.suffix),
         cached=cached,
         seconds=seconds,
+    )
+
+
+def is_built(
+    fn: Function,
+    target: Target,
+    pins: Mapping[str, Any] | None = None,
+    flags: Sequence[str] = (),
+) -> bool:
+    """Whether the cache on disk has what `compile_function` would make."""
+    key = _key(fn, target, pins, flags, _tools(target)[0])
+    return not knobs.cache_disabled() and (knobs.cache_dir() / key).exists()
+
+
+def _key(
+    fn: Function,
+    target: Target,
+    pins: Mapping[str, Any] | None,
+    flags: Sequence[str],
+    toolchain: Any,
+) -> str:
+    """The name of the entry in the cache."""
+    return disk.key_of(
+        print_function(fn),
+        repr(sorted((pins or {}).items())),
+        repr(tuple(flags)),
+        _described(target.spec),
+        toolchain.fingerprint(fn.numerics == "strict"),
+        *(_versions(target.manifest.name) or (str(_pipeline(target)),)),
     )
 
 

@@ -12,11 +12,11 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from tile_frontend import argument_errors as wrong
-from tile_frontend.adapters import adapter_for
-from tile_frontend.bind import equations_of
+from tile_frontend.bind import equations_of, inspected
 from tile_frontend.dims import solve
 from tile_frontend.language.function import PrimFunc, declared, results_of
 from tile_frontend.rewrite.source import function_node, header_span
+from tile_frontend.specialize import unfit
 from tile_frontend.trace import state
 from tile_frontend.trace.annotated import annotations_of
 from tile_frontend.trace.builder import Builder
@@ -86,12 +86,11 @@ class Tracing:
     wanted: dict[str, Span | None] = field(default_factory=dict)
     declared: dict[str, Buffer] = field(default_factory=dict)
     solved: frozenset[str] = frozenset()
+    asked: set[str] = field(default_factory=set)
 
     def __post_init__(self) -> None:
         for name, array in self.call.arrays.items():
-            adapter = adapter_for(array)
-            assert adapter is not None
-            self.infos[name] = adapter.inspect(array)
+            self.infos[name] = inspected(name, array)
 
     def run(self) -> PrimFunc | Any:
         """Trace the whole function (`complete`), or until `_Determined`."""
@@ -167,6 +166,7 @@ class Tracing:
 
     def const(self, name: str, dtype: DType) -> Any:
         """The value of a T.const dimension, or a stand-in until it is determined."""
+        self.asked.add(name)
         if name in self.consts:
             return self.consts[name]
         if self.complete:
@@ -227,6 +227,11 @@ def determine(fn: FunctionType, call: Call, outer: Mapping[str, Any]) -> dict[st
 def traced(
     fn: FunctionType, call: Call, outer: Mapping[str, Any], consts: Mapping[str, int]
 ) -> PrimFunc:
-    """The whole function, traced with these T.const values."""
-    made: PrimFunc = Tracing(fn, call, outer, dict(consts), complete=True).run()
+    """The whole function, traced with these T.const values. Raises `TileError` E1111 for a value
+    whose name is none of them."""
+    tracing = Tracing(fn, call, outer, dict(consts), complete=True)
+    made: PrimFunc = tracing.run()
+    for name in call.consts:
+        if name not in tracing.asked:
+            raise unfit(fn, f"got an unexpected keyword argument {name!r}")
     return made

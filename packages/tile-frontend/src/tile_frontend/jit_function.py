@@ -9,12 +9,11 @@ import inspect
 import sys
 import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tile_frontend import driver, eager
+from tile_frontend import driver, eager, knobs, parallel_compile
 from tile_frontend.adapters import adapter_for, describe
 from tile_frontend.calls import Leading, quick_call
 from tile_frontend.kernel import JITKernel
@@ -24,14 +23,13 @@ from tile_frontend.rewrite.source import function_node
 from tile_frontend.specialize import Call, frozen, read_call
 from tile_frontend.target_select import select
 from tile_frontend.trace.places import here
-from tile_frontend.variants import plain
+from tile_frontend.variants import Row, Variants, asked_text, not_built, row_of, signature_text
 from tile_ir.diag import TileError
 from tile_ir.text import parse_function, print_function
 
 if TYPE_CHECKING:
     from types import FunctionType
 
-    from tile_frontend.target_select import Target
     from tile_ir.core import Function
 
 __all__ = ["JITImpl", "compile", "jit", "par_compile"]
@@ -103,7 +101,16 @@ def compile(
     return _compile(func, options)
 
 
-def _compile(func: PrimFunc, options: Options, device: str | None = None) -> JITKernel:
+@dataclass(frozen=True, slots=True)
+class _Request:
+    """What is compiled: the program with its outputs, flags, a folder for texts."""
+
+    function: Function
+    flags: tuple[str, ...]
+    folder: str | None
+
+
+def _request(func: PrimFunc, options: Options) -> _Request:
     function = with_outputs(func.function, options.out_idx)
     if options.numerics is not None:
         function = replace(function, numerics=_numerics(options.numerics))
@@ -113,14 +120,17 @@ def _compile(func: PrimFunc, options: Options, device: str | None = None) -> JIT
         *settings.compile_flags,
         *_flags(options.compile_flags),
     )
+    return _Request(function, flags, options.debug_root_path or settings.debug_root_path)
+
+
+def _compile(func: PrimFunc, options: Options, device: str | None = None) -> JITKernel:
+    request = _request(func, options)
+    function, flags, folder = request.function, request.flags, request.folder
     try:
         target = select(options.target, device).on(options.device)
-        compiled = driver.compile_function(function, target, options.plan, flags)
+        kernel = JITKernel.build(function, target, options.plan, flags)
     except TileError as error:
         raise error.at(here()) from error.__cause__
-    variant = _plain_variant(function, target, compiled, flags)
-    kernel = JITKernel(function, target, compiled, variant, (options.plan, flags))
-    folder = options.debug_root_path or settings.debug_root_path
     if folder is not None:
         _write_debug(kernel, Path(folder))
     return kernel
@@ -143,24 +153,6 @@ def _pickled(kernel: JITKernel) -> Any:
 
 
 copyreg.pickle(JITKernel, _pickled)
-
-
-def _plain_variant(
-    function: Function, target: Target, compiled: driver.Compiled, flags: Sequence[str]
-) -> Callable[[], JITKernel] | None:
-    """What compiles the variant for any addresses and rows; None where the kernel takes them all.
-
-    The user's pins are for the fast one: what they name need not exist in this.
-    """
-    artifact = compiled.artifact
-    if max((*artifact.alignments, *artifact.pitches), default=1) == 1:
-        return None
-
-    def make() -> JITKernel:
-        other = plain(target)
-        return JITKernel(function, other, driver.compile_function(function, other, None, flags))
-
-    return make
 
 
 def _numerics(given: str) -> str:
@@ -218,23 +210,45 @@ def par_compile(
     funcs: Iterable[PrimFunc],
     num_workers: int | None = None,
     ignore_error: bool = False,
+    progress: bool | None = None,
     **options: Any,
 ) -> list[JITKernel | None]:
-    """Compile several functions at once in threads; `options` are those of `tile.compile`.
+    """Compile several functions at once in processes, which leave them in the cache on disk, and
+    load them here; `options` are those of `tile.compile`.
 
-    With `ignore_error` a failed one is None in the list; else the first error is raised.
+    `progress` shows a bar, None: on a terminal. With `ignore_error` a failed one is None in the
+    list; else the first error is raised, E2405 where a process died.
     """
+    made = list(funcs)
+    asked = Options(**{k: v for k, v in options.items() if k in Options.__dataclass_fields__})
+    tasks = [_task(func, asked, None) for func in made]
+    return parallel_compile.compile_all(
+        tasks, lambda i: compile(made[i], **options), num_workers, ignore_error, progress
+    )
 
-    def one(func: PrimFunc) -> JITKernel | None:
-        try:
-            return compile(func, **options)
-        except Exception:  # whatever it is, it is one entry's
-            if ignore_error:
-                return None
-            raise
 
-    with ThreadPoolExecutor(num_workers) as pool:
-        return list(pool.map(one, funcs))
+def _task(func: Any, options: Options, device: str | None) -> parallel_compile.Task | None:
+    """A kernel for another process; None where it is built already, or cannot be built there or
+    not at all (who asks for it gets the error)."""
+    if not isinstance(func, PrimFunc) or knobs.cache_disabled():
+        return None
+    try:
+        request = _request(func, options)
+        target = select(options.target, device).on(options.device)
+        if not target.is_installed:
+            return None
+        if driver.is_built(request.function, target, options.plan, request.flags):
+            return None
+    except TileError:
+        return None
+    return parallel_compile.Task(
+        name=request.function.name,
+        text=print_function(request.function),
+        target=str(target.request),
+        device=options.device,
+        plan=options.plan,
+        flags=request.flags,
+    )
 
 
 def jit(
@@ -292,6 +306,8 @@ class JITImpl:
         self._quick: dict[Any, Callable[..., Any]] = {}
         self._renewals = 8
         self._kernels: dict[Any, JITKernel] = {}
+        self._reused: dict[Any, int] = {}
+        self._frozen = False
 
     def __reduce__(self) -> str:
         """A decorated function crosses to another process by its name, as any function."""
@@ -373,6 +389,8 @@ class JITImpl:
             if key not in self._kernels:
                 func = eager.traced(self.fn, call, self.outer, found)
                 self._kernels[key] = self._compiled(func, device)
+            else:
+                self._reused[key] = self._reused.get(key, 0) + 1
             return self._kernels[key]
 
     def _lazy_kernel(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> JITKernel:
@@ -382,6 +400,8 @@ class JITImpl:
         with self._lock:
             if key not in self._kernels:
                 self._kernels[key] = self._compiled(self._lazy_function(args, kwargs))
+            else:
+                self._reused[key] = self._reused.get(key, 0) + 1
             return self._kernels[key]
 
     def _lazy_function(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> PrimFunc:
@@ -395,7 +415,41 @@ class JITImpl:
         return made
 
     def _compiled(self, func: PrimFunc, device: str | None = None) -> JITKernel:
-        return _compile(func, self.options, device)
+        return self._found(func) if self._frozen else _compile(func, self.options, device)
+
+    def _found(self, func: PrimFunc) -> JITKernel:
+        """The kernel of a program that was built before, perhaps for other kinds of arguments.
+        Raises TileError E2404 where there is none."""
+        function = _request(func, self.options).function
+        for kernel in self._kernels.values():
+            if kernel.function == function:
+                return kernel
+        built = tuple(dict.fromkeys(signature_text(k.function) for k in self._kernels.values()))
+        raise not_built(function, f"for {signature_text(function)}", built)
+
+    def freeze(self) -> JITImpl:
+        """Build nothing from now on: arguments that need a variant which was not built raise E2404,
+        which names it. Returns the function."""
+        with self._lock:
+            self._frozen = True
+            for kernel in self._kernels.values():
+                kernel.freeze()
+        return self
+
+    def variants(self) -> Variants:
+        """What was built and why, in the order in which it was asked for."""
+        with self._lock:
+            found: list[Row] = []
+            for key, kernel in self._kernels.items():
+                asked, reused = asked_text(key), self._reused.get(key, 0)
+                found += [row_of(kernel, asked, reused), *kernel.variants().rows[1:]]
+        return Variants(tuple(found))
+
+    def export(self, path: str | Path, format: str = "so", **options: Any) -> Path:
+        """Write every kernel that was built as one library; see `JITKernel.export`."""
+        from tile_frontend.export import export  # who runs kernels need not load it
+
+        return export(tuple(self._kernels.values()), path, format, **options)
 
     # -- without running
 
@@ -424,22 +478,38 @@ class JITImpl:
         return self.compile(*args, **kwargs).get_kernel_source()
 
     def par_compile(
-        self, configs: Iterable[Any], num_workers: int | None = None, ignore_error: bool = False
+        self,
+        configs: Iterable[Any],
+        num_workers: int | None = None,
+        ignore_error: bool = False,
+        progress: bool | None = None,
     ) -> list[JITKernel | None]:
-        """Compile for several sets of arguments (dicts of keywords, or tuples) in threads."""
+        """Compile for several sets of arguments (dicts of keywords, or tuples) in processes; see
+        `tile.par_compile`."""
+        listed = list(configs)
+        tasks = [_task(self._ahead(c), self.options, self._device_in(c)) for c in listed]
 
-        def one(config: Any) -> JITKernel | None:
-            try:
-                if isinstance(config, Mapping):
-                    return self.compile(**config)
-                return self.compile(*config)
-            except Exception:  # a bad configuration may break the function's own Python
-                if ignore_error:
-                    return None
-                raise
+        def get(i: int) -> JITKernel:
+            args, kwargs = _arguments(listed[i])
+            return self.compile(*args, **kwargs)
 
-        with ThreadPoolExecutor(num_workers) as pool:
-            return list(pool.map(one, configs))
+        return parallel_compile.compile_all(tasks, get, num_workers, ignore_error, progress)
+
+    def _ahead(self, config: Any) -> PrimFunc | None:
+        """The function for a set of arguments, None where it has none or may not be built."""
+        args, kwargs = _arguments(config)
+        try:
+            return None if self._frozen else self.get_tir(*args, **kwargs)
+        except Exception:  # compiling it raises the same, where it counts
+            return None
+
+    def _device_in(self, config: Any) -> str | None:
+        args, kwargs = _arguments(config)
+        return _device_of([*args, *kwargs.values()])
+
+
+def _arguments(config: Any) -> tuple[Sequence[Any], Mapping[str, Any]]:
+    return ((), config) if isinstance(config, Mapping) else (config, {})
 
 
 def _device_of(arrays: Iterable[Any]) -> str | None:
@@ -473,8 +543,9 @@ def _runner(
         given = {**dict(zip(order, args, strict=False)), **kwargs}
         return [given.get(n) for n in wanted]
 
-    run = kernel.bind(*named(args, kwargs))
+    ready = kernel.ready(named(args, kwargs))
     count = len(wanted)
     if list(wanted) == order[:count] and len(args) >= count:
-        return Leading(run, count)
+        return Leading(ready)
+    run = ready.run()
     return lambda args, kwargs: run(*named(args, kwargs))

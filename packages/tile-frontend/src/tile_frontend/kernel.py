@@ -7,11 +7,14 @@ import threading
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from tile_frontend import argument_errors as wrong
+from tile_frontend import driver
 from tile_frontend.adapters import describe
 from tile_frontend.bind import Binder
 from tile_frontend.calls import Ready, alike_of, key_function, key_texts
 from tile_frontend.report import explain as explain_text
 from tile_frontend.trace.places import here
+from tile_frontend.variants import Variants, not_built, plain, row_of
 from tile_ir.diag import TileError
 from tile_ir.text import print_function
 from tile_passes.plan.model import Candidate, Decision
@@ -55,31 +58,55 @@ class JITKernel:
         self.target = target
         self.compiled = compiled
         artifact = compiled.artifact
-        self.binder = Binder(function, target.memory, artifact.alignments, artifact.pitches)
+        whole = getattr(compiled.launch, "arguments", "") == "arrays"
+        self.binder = Binder(function, target.memory, artifact.alignments, artifact.pitches, whole)
         self.made_with = made_with
+        self._frozen = False
         self._compile_plain = compile_plain
         self._launch = compiled.launch
         self._runs: dict[tuple[Any, ...], Callable[..., Any]] = {}
-        self._texts: tuple[str, ...] | None = None
-        self._key: Callable[..., Any] = _no_key
+        self._keys: dict[tuple[str, ...], Callable[..., Any]] = {}
         self._checked: dict[tuple[Any, ...], Callable[..., Any]] = {}
         self.__call__ = self._general
         self._lock = threading.Lock()
 
+    @classmethod
+    def build(
+        cls,
+        function: Function,
+        target: Target,
+        plan: Mapping[str, Any] | None,
+        flags: Sequence[str],
+    ) -> JITKernel:
+        """Compile a function, or find it in the cache. Raises TileError as compiling does.
+
+        The user's pins are for the fast variant: what they name need not exist in the plain one.
+        """
+
+        def make_plain() -> JITKernel:
+            other = plain(target)
+            return cls(function, other, driver.compile_function(function, other, None, flags))
+
+        compiled = driver.compile_function(function, target, plan, flags)
+        demands = (*compiled.artifact.alignments, *compiled.artifact.pitches)
+        takes_all = max(demands, default=1) == 1
+        return cls(function, target, compiled, None if takes_all else make_plain, (plan, flags))
+
     def _other(self, *args: Any) -> Any:
         """A call with arguments unlike those of the last one."""
-        found = self._checked.get(self._key(*args))
-        if found is None:
-            return self._general(*args)
-        self.__call__ = found
-        return found(*args)
+        for key in tuple(self._keys.values()):  # another thread may add one
+            found = self._checked.get(key(*args))
+            if found is not None:
+                self.__call__ = found
+                return found(*args)
+        return self._general(*args)
 
     def _general(self, *args: Any) -> Any:
         """A call with any arguments, which are checked unless others like them were."""
         described = tuple([describe(a) for a in args])
         run = self._runs.get(described)
         if run is None:
-            ready = self._ready(args)
+            ready = self.ready(args)
             run = ready.run()
             with self._lock:
                 if len(self._runs) >= _MOST_SHAPES:
@@ -90,33 +117,37 @@ class JITKernel:
         return run(*args)
 
     def _know(self, ready: Ready, args: Sequence[Any]) -> None:
-        """From now on recognise such arguments, of the library of the first call, by a short key.
-        It does not tell kinds of host memory apart, whose launches take longer than the rest."""
-        if self.target.device == "cpu":
-            return
+        """From now on recognise such arguments by a short key."""
         is_array = [p.buffer is not None for p in self.binder.inputs]
-        if self._texts is None:
-            self._texts = key_texts(is_array, args)
-            self._key = _no_key if self._texts is None else key_function(self._texts)
-        key = self._key(*args)
-        if self._texts is not None and key is not None:
-            alike = alike_of(is_array, args)
-            self.__call__ = self._checked[key] = ready.checked(self._texts, key, self._other, alike)
+        texts = key_texts(is_array, args)
+        if texts is None or (len(self._keys) >= _MOST_LIBRARIES and texts not in self._keys):
+            return
+        key_of = self._keys.setdefault(texts, key_function(texts))
+        key = key_of(*args)
+        if key is not None:
+            others, alike = (self._other, self._general), alike_of(is_array, args)
+            self.__call__ = self._checked[key] = ready.checked(texts, key, others, alike)
 
     def bind(self, *args: Any) -> Callable[..., Any]:
-        """The kernel for arguments like these (types, extents, strides, device), as a function that
-        takes others like them and checks their addresses and scalars only. Raises as a call does.
-        """
-        return self._ready(args).run()
+        """The kernel for arguments like these (types, extents, strides, device), as a function.
 
-    def _ready(self, args: Sequence[Any]) -> Ready:
-        """Check arguments; raises as a call."""
+        Called without arguments it runs on these, in the memory that they have now, which it keeps
+        from being freed; nothing is left to check. Others like them have their addresses and
+        scalars checked. Raises as a call does.
+        """
+        return self.ready(args).bound(args, self._miscounted)
+
+    def _miscounted(self, given: int) -> TileError:
+        return wrong.count(self.function.name, self.binder.names, given).at(here())
+
+    def ready(self, args: Sequence[Any]) -> Ready:
+        """What launches arguments like these, which are checked; raises as a call."""
         try:
             prepared = self.binder.prepare(args)
         except TileError as error:
             raise error.at(here()) from error.__cause__
         if not prepared.fits and self._compile_plain is not None:
-            return self.plain._ready(args)
+            return self.plain.ready(args)
         prepare = getattr(self._launch, "prepare", None)
         if prepare is None or prepared.index is None:
             return Ready(prepared, self._launch, prepared.dims, self._odd(prepared))
@@ -138,7 +169,36 @@ class JITKernel:
     def plain(self) -> JITKernel:
         """The variant for any address and any distance of rows; compiled when first needed."""
         assert self._compile_plain is not None  # asked by those who know that there is one
+        if self._frozen:
+            raise not_built(self.function, "plain", (str(self.variant_decision().reason),))
         return self._compile_plain()
+
+    @property
+    def has_plain(self) -> bool:
+        """Whether there is a variant for any address and distance of rows beside this one."""
+        return self._compile_plain is not None
+
+    def freeze(self) -> JITKernel:
+        """Build nothing from now on: a call that needs the plain variant raises E2404 unless that
+        was built before (`kernel.plain`). Returns the kernel."""
+        self._frozen = True
+        return self
+
+    def variants(self) -> Variants:
+        """What was built of this kernel and why."""
+        built = [self, *([self.__dict__["plain"]] if "plain" in self.__dict__ else [])]
+        return Variants(tuple(row_of(kernel) for kernel in built))
+
+    def export(self, path: str | Path, format: str = "so", **options: Any) -> Path:
+        """Write this kernel as a library that runs without these packages: "c" for sources, "so"
+        for a shared library with a C header, "wheel" for a Python package.
+
+        The options are those of `tile_frontend.export.export`, which says what each form holds and
+        what is raised; `also=` has further kernels of the same parameters.
+        """
+        from tile_frontend.export import export  # who runs kernels need not load it
+
+        return export([self, *options.pop("also", ())], path, format, **options)
 
     # -- what it is
 
@@ -151,9 +211,9 @@ class JITKernel:
     def plan(self) -> Plan:
         """Every decision of the compiler, and for which arguments they were taken."""
         plan = self.compiled.artifact.plan
-        return plan.decide(self._variant()) if self.compiled.artifact.alignments else plan
+        return plan.decide(self.variant_decision()) if self.compiled.artifact.alignments else plan
 
-    def _variant(self) -> Decision:
+    def variant_decision(self) -> Decision:
         """Which variant this kernel is: for aligned arguments, or the plain one for all others."""
         key = f"{self.function.name}.variant"
         if self._compile_plain is None:
@@ -247,6 +307,5 @@ class JITKernel:
 _MOST_SHAPES = 4096
 """Combinations of types and shapes remembered for each kernel; beyond it all are forgotten."""
 
-
-def _no_key(*args: Any) -> None:
-    """The key of arguments before the first call."""
+_MOST_LIBRARIES = 4
+"""Kinds of keys tried one after the other: combinations of array libraries among the arguments."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
+from math import inf
 from typing import TYPE_CHECKING, Any
 
 from tile_frontend import argument_errors as wrong
@@ -11,6 +12,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from tile_ir.types import DType
+
+
+_BEYOND_F32, _BEYOND_F64 = 2**128 - 2**103, 2**1024 - 2**970
+"""The least numbers that round to infinity (IEEE 754: half a unit above the largest)."""
 
 
 def scalar_taker(name: str, dtype: DType) -> Callable[[Any], Any]:
@@ -34,6 +39,10 @@ def _float(name: str, dtype: DType, value: Any) -> float:
     number = _plain(value)
     if not isinstance(number, (int, float)) or isinstance(number, bool):
         raise wrong.scalar(name, dtype, value)
+    # Narrower floats come as 32 bits. What would only be infinite there was meant otherwise.
+    beyond = _BEYOND_F64 if dtype.name == "f64" else _BEYOND_F32
+    if abs(number) >= beyond and abs(number) != inf:
+        raise wrong.scalar(name, dtype, value)
     return float(number)
 
 
@@ -52,4 +61,7 @@ def _plain(value: Any) -> Any:
     if callable(item) and getattr(value, "shape", None) == ():
         return item()
     index = getattr(type(value), "__index__", None)
-    return value if index is None else index(value)
+    try:
+        return value if index is None else index(value)
+    except TypeError:  # an array of several elements, or of floats
+        return value

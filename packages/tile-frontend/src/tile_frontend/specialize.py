@@ -47,10 +47,10 @@ def read_call(
     try:
         bound = signature.bind_partial(*args, **own)
     except TypeError as cause:
-        raise _unfit(fn, names, str(cause)) from None
+        raise unfit(fn, str(cause)) from None
     wrong = [k for k, v in extra.items() if isinstance(v, bool) or not isinstance(v, int)]
     if wrong:
-        raise _unfit(fn, names, f"got an unexpected keyword argument {wrong[0]!r}")
+        raise unfit(fn, f"got an unexpected keyword argument {wrong[0]!r}")
     arrays: dict[str, Any] = {}
     static: dict[str, Any] = {}
     absent: list[str] = []
@@ -66,10 +66,11 @@ def read_call(
     return Call(arrays, static, tuple(absent), extra)
 
 
-def _unfit(fn: FunctionType, names: Mapping[str, Any], why: str) -> TileError:
+def unfit(fn: FunctionType, why: str) -> TileError:
+    """E1111 for arguments that do not fit the signature."""
     return TileError(
         "E1111",
-        f"{fn.__name__}({', '.join(names)}): {why}",
+        f"{fn.__name__}({', '.join(inspect.signature(fn).parameters)}): {why}",
         here(),
         help="pass the function's own parameters; integers under other names are T.const "
         "dimensions",

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from tile_ir.core import Buffer
     from tile_ir.types import DType
 
-__all__ = ["supplied"]
+__all__ = ["fetched", "numbers", "placed", "supplied"]
 
 
 def supplied(
@@ -39,12 +39,13 @@ def supplied(
     normal. Zero and One: that number. Integer types round what is drawn toward zero.
     """
     shape = packed_shape(tuple(evaluate(e, dict(dims)) for e in buffer.shape), buffer.dtype)
-    return _placed(_numbers(rng, shape, buffer.dtype, supply), buffer.dtype, device)
+    return placed(numbers(rng, shape, buffer.dtype, supply), buffer.dtype, device)
 
 
-def _numbers(
+def numbers(
     rng: np.random.Generator, shape: tuple[int, ...], dtype: DType, supply: TensorSupplyType
 ) -> Any:
+    """What `supplied` holds, in host memory."""
     kinds = TensorSupplyType
     if dtype.storage_bits < 8:  # two in a byte, whose halves are drawn together
         byte = {kinds.Zero: 0, kinds.One: 0x11}.get(supply)
@@ -63,12 +64,24 @@ def _numbers(
     return rng.uniform(-1 if low else 0, 1, shape).astype(kind)
 
 
-def _placed(array: Any, dtype: DType, device: str) -> Any:
+def placed(array: Any, dtype: DType, device: str) -> Any:
     """The array in the library that the program works with, on the kernel's device."""
     torch = sys.modules.get("torch")
     if torch is not None and (device == "cpu" or adapter_on(device).library == "torch"):
         return _as_torch(torch, array, dtype).to(device)
     return array if device == "cpu" else import_module("cupy").asarray(array)
+
+
+def fetched(array: Any, dtype: DType) -> Any:
+    """The numbers of an array of whichever library, in host memory: the other way round."""
+    torch = sys.modules.get("torch")
+    if torch is not None and isinstance(array, torch.Tensor):
+        host = array.detach().cpu().contiguous()
+        if dtype.is_float and numpy_dtype(dtype).kind == "V":
+            bits = host.view(torch.int16 if host.element_size() == 2 else torch.uint8)
+            return bits.numpy().view(numpy_dtype(dtype))
+        return host.numpy()
+    return array.get() if hasattr(array, "get") else array
 
 
 def _as_torch(torch: Any, array: Any, dtype: DType) -> Any:

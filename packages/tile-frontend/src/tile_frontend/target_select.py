@@ -44,6 +44,14 @@ class Target:
         return replace(self, stand_in=found)
 
     @property
+    def is_installed(self) -> bool:
+        """Whether other processes find the same plugin under its name."""
+        names = {entry.name for entry in discover("tile.targets")}
+        return self.manifest.name in names and load("tile.targets", self.manifest.name) is (
+            self.manifest
+        )
+
+    @property
     def memory(self) -> tuple[str, ...]:
         """The kinds of memory that its kernels work on, as array libraries name them."""
         on_host = self.stand_in is not None or self.spec.family == "cpu"
@@ -150,13 +158,14 @@ def presence(manifest: TargetManifest) -> Presence:
 
 
 def absent_targets() -> list[str]:
-    """What `pip install` would bring: the extras of this distribution that are no installed
-    target."""
+    """What `pip install` would bring: the extras of this distribution that are named after the
+    package they ask for, and are no installed target."""
     from importlib.metadata import metadata  # asked when something is missing
 
-    here = {e.name for e in discover("tile.targets")}
-    extras = metadata("tile-frontend").get_all("Provides-Extra") or []
-    return [e for e in extras if e != "test" and e not in here]
+    here, about = {e.name for e in discover("tile.targets")}, metadata("tile-frontend")
+    wanted = about.get_all("Requires-Dist") or []
+    extras = about.get_all("Provides-Extra") or []
+    return [e for e in extras if e not in here and any(w.startswith(f"tile-{e}") for w in wanted)]
 
 
 def _auto() -> Target:

@@ -4,9 +4,9 @@
     @tile.jit
     def matmul(A, B, block_M=64, block_N=64): ...
 
-The first call for a bucket of arguments looks into the database, then into the tables, then tunes
-(`TILE_TUNE` says how far to go). Later calls go to the kernel function with those parameters as its
-defaults.
+The first call for a bucket of arguments looks into the database, then into the tables, the last of
+which is the target's own, then tunes (`TILE_TUNE` says how far to go). Later calls go to the kernel
+function with those parameters as its defaults.
 """
 
 from __future__ import annotations
@@ -29,13 +29,14 @@ from tile_tune.derived_space import derive
 from tile_tune.identity import key_for
 from tile_tune.problem import with_options
 from tile_tune.space import Space, as_space
-from tile_tune.tables import Table
+from tile_tune.tables import Table, shipped
 from tile_tune.tilelang_names import get_autotune_inputs, translated
 from tile_tune.tuner import Tuner
 
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from tile_frontend.target_select import Target
     from tile_tune.identity import Key
     from tile_tune.report import Result
     from tile_tune.space import SpaceLike
@@ -135,6 +136,19 @@ class Autotuned:
         """The configuration that a call with these arguments uses."""
         return self._configuration(self._arguments(args, kwargs))
 
+    def known(self, *args: Any, **kwargs: Any) -> Record | None:
+        """What database and tables have for these arguments; nothing is compiled or measured."""
+        tuner, key = self._problem(self._arguments(args, kwargs))
+        return self._known(key, tuner.chosen_target)
+
+    def tune(self, *args: Any, **kwargs: Any) -> Record:
+        """Tune for these arguments, whatever is known of them; the database has the new choice.
+
+        Raises as `Tuner.run`.
+        """
+        tuner, key = self._problem(self._arguments(args, kwargs))
+        return self._tuned(tuner, key, replace_old=True)
+
     def _chosen(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> JITImpl:
         arguments = self._arguments(args, kwargs)
         if set(arguments) & self._tuned_names(arguments):
@@ -170,9 +184,8 @@ class Autotuned:
         mode = knobs.mode()
         if mode == "off":
             return Configuration()
-        tuner = Tuner(kernel=self.kernel, space=(), arguments=arguments, **self.options)
-        key = key_for(self.kernel, arguments, tuner.chosen_target, self.key, self.bucket)
-        known = self._known(key)
+        tuner, key = self._problem(arguments)
+        known = self._known(key, tuner.chosen_target)
         if known is not None and self._fits(known, arguments):
             return known.configuration
         if mode == "cached":
@@ -183,11 +196,15 @@ class Autotuned:
 
         return agreed(self.database, key, tune, known).configuration
 
-    def _known(self, key: Key) -> Record | None:
+    def _problem(self, arguments: dict[str, Any]) -> tuple[Tuner, Key]:
+        tuner = Tuner(kernel=self.kernel, space=(), arguments=arguments, **self.options)
+        return tuner, key_for(self.kernel, arguments, tuner.chosen_target, self.key, self.bucket)
+
+    def _known(self, key: Key, target: Target) -> Record | None:
         found = self.database.find(key)
         if found is not None:
             return found
-        places = (*self.tables, *knobs.tables())
+        places = (*self.tables, *knobs.tables(), *shipped(target.manifest))
         return next((r for t in places if (r := _table(str(t)).find(key)) is not None), None)
 
     def _fits(self, known: Record, arguments: Mapping[str, Any]) -> bool:

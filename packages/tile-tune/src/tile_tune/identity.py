@@ -91,7 +91,7 @@ def bucket(
         return repr(key(**arguments))
     if key is None:
         return ", ".join(_described(n, v, up) for n, v in sorted(arguments.items()))
-    known = {**_dimensions(kernel, arguments), **arguments}
+    known = {**_dimensions(kernel, arguments), **_defaults(kernel), **arguments}
     unknown = [n for n in key if n not in known]
     if unknown:
         raise TileError(
@@ -122,6 +122,14 @@ def _dimensions(kernel: Any, arguments: Mapping[str, Any]) -> dict[str, int]:
     return {} if isinstance(found, PrimFunc) else found
 
 
+def _defaults(kernel: Any) -> dict[str, Any]:
+    """What the arguments are that a call leaves out."""
+    if not isinstance(kernel, JITImpl):
+        return {}
+    given = ((n, p.default) for n, p in kernel.signature.parameters.items())
+    return {n: value for n, value in given if value is not inspect.Parameter.empty}
+
+
 def digest_of(kernel: Any) -> str:
     """The digest of a kernel's program; 16 hexadecimal digits."""
     if isinstance(kernel, PrimFunc):
@@ -142,7 +150,7 @@ def _texts(fn: FunctionType, outer: Mapping[str, Any], seen: set[int]) -> Iterat
     if tree is None:
         yield fn.__code__.co_code.hex()
         return
-    yield ast.dump(tree)
+    yield _shown(tree)
     around = {**fn.__globals__, **outer, **_cells(fn)}
     names = dict.fromkeys(n.id for n in ast.walk(tree) if isinstance(n, ast.Name))
     for name in sorted(names):
@@ -181,6 +189,17 @@ def _tree(fn: FunctionType) -> ast.FunctionDef | None:
         ast.Constant(0) if d is not None and _is_whole(d) else d for d in made.args.kw_defaults
     ]
     return made
+
+
+def _shown(node: object) -> str:
+    """A syntax tree as text. Fields without a value are left out: versions of Python differ in
+    which of those they have, and a digest in a shipped table has to hold for all of them."""
+    if isinstance(node, ast.AST):
+        given = ((n, v) for n, v in ast.iter_fields(node) if v is not None and v != [])
+        return f"{type(node).__name__}({', '.join(f'{n}={_shown(v)}' for n, v in given)})"
+    if isinstance(node, list):
+        return f"[{', '.join(map(_shown, node))}]"
+    return ascii(node)
 
 
 def _is_whole(default: ast.expr) -> bool:

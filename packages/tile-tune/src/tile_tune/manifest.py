@@ -1,6 +1,7 @@
-"""What this package tells the others about its search strategies, one manifest for each."""
+"""What this package tells the others about its search strategies and its command, one manifest for
+each."""
 
-from tile_ir.plugin import TunerManifest
+from tile_ir.plugin import CommandManifest, TunerManifest
 
 EXHAUSTIVE = TunerManifest(
     name="exhaustive",
@@ -31,4 +32,10 @@ GUIDED = TunerManifest(
     plugin_api=1,
     description="a Gaussian process on the logarithm of time",
     factory="tile_tune.searchers.guided:Guided",
+)
+COMMAND = CommandManifest(
+    name="tune",
+    plugin_api=1,
+    description="search the best parameters of a kernel, or list what is known",
+    factory="tile_tune.cli:add",
 )

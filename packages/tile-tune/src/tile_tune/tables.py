@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tile_ir.diag import TileError
+from tile_ir.plugin import resolve
 from tile_tune.configuration import Configuration
 from tile_tune.database import Database, Record
 from tile_tune.identity import Key
@@ -20,7 +21,9 @@ from tile_tune.identity import Key
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-__all__ = ["FORMAT", "Table", "export_table", "import_table"]
+    from tile_ir.plugin import TargetManifest
+
+__all__ = ["FORMAT", "Table", "export_table", "import_table", "shipped"]
 
 FORMAT = 1
 HEADER = """\
@@ -46,7 +49,8 @@ class Table:
         import yaml
 
         try:
-            data = yaml.safe_load(text)
+            # The fast reader, where PyYAML was built with it: a call waits for this.
+            data = yaml.load(text, getattr(yaml, "CSafeLoader", yaml.SafeLoader))
             if data["tile-tune"] != FORMAT:
                 raise ValueError(f"its format is {data['tile-tune']!r}, expected {FORMAT}")
             records = tuple(_record(entry, str(place)) for entry in data["entries"])
@@ -65,6 +69,14 @@ class Table:
         return None
 
 
+def shipped(manifest: TargetManifest) -> tuple[Path, ...]:
+    """The tables that come with a target, for its devices."""
+    if manifest.tables is None:
+        return ()
+    folder: Path = resolve(manifest.tables)()
+    return tuple(sorted(folder.glob("*.yaml")))
+
+
 def export_table(
     path: str | Path,
     database: Database | None = None,
@@ -75,7 +87,10 @@ def export_table(
 
     records = [r for r in (database or Database()).records() if wanted(r)]
     data = {"tile-tune": FORMAT, "entries": [_entry(r) for r in records]}
-    text = yaml.safe_dump(data, sort_keys=False, width=100, allow_unicode=True)
+    # A mapping of plain values stands on one line: an entry is read at one glance.
+    text = yaml.safe_dump(
+        data, sort_keys=False, width=100, allow_unicode=True, default_flow_style=None
+    )
     Path(path).write_text(HEADER + text, "utf-8")
     return len(records)
 

@@ -66,7 +66,7 @@ class Tuner:
             from (space, seed), or the strategy.
         trials: candidates to try at most; `seconds`: time after which no round begins.
         executor: any `concurrent.futures.Executor`, for all trials. None: processes of this
-            machine.
+            machine. `builders`: another one that compiles, if the two share the disk cache.
         environments: variables for each process that runs trials: one for each device.
         timeout, build_timeout: seconds for running and for compiling one candidate.
         limits, cutoff: what is pruned, see `Limits` and `Runner`.
@@ -88,6 +88,7 @@ class Tuner:
     trials: int = TRIALS
     seconds: float | None = None
     executor: Executor | None = None
+    builders: Executor | None = None
     environments: tuple[Mapping[str, str], ...] = ()
     workers: int | None = None
     timeout: float = 30.0
@@ -154,7 +155,8 @@ class Tuner:
             return Machines.here(
                 quiet, self.build_timeout, self.timeout, self.environments, self.workers
             )
-        return Machines(self.executor, self.executor, self.build_timeout, self.timeout, quiet)
+        builders = self.builders or self.executor
+        return Machines(builders, self.executor, self.build_timeout, self.timeout, quiet)
 
     def _search(self, machines: Machines, shown: Progress) -> Result:
         start = monotonic()

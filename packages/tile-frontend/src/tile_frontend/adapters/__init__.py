@@ -12,10 +12,22 @@ from importlib import import_module
 from importlib.util import find_spec
 from typing import Any
 
-from tile_frontend.adapters.base import Adapter, ArrayInfo
+from tile_frontend.adapters.base import NO_ADDRESS, Adapter, ArrayCode, ArrayInfo
 from tile_ir.diag import TileError
 
-__all__ = ["Adapter", "ArrayInfo", "adapter_for", "adapter_named", "adapter_on", "is_array"]
+__all__ = [
+    "NO_ADDRESS",
+    "Adapter",
+    "ArrayCode",
+    "ArrayInfo",
+    "adapter_for",
+    "adapter_named",
+    "adapter_on",
+    "code_of",
+    "describe",
+    "is_array",
+    "memory_of",
+]
 
 _BY_LIBRARY = {
     "numpy": "tile_frontend.adapters.numpy_arrays",
@@ -91,3 +103,16 @@ def describe(x: Any) -> Any:
     """
     adapter = adapter_for(x)
     return type(x) if adapter is None else adapter.describe(x)
+
+
+def code_of(x: Any) -> ArrayCode | None:
+    """The code that reads arrays like this one; None for other values, and where there is none."""
+    code = getattr(adapter_for(x), "code", None)
+    found: ArrayCode | None = None if code is None else code(x)
+    return found
+
+
+def memory_of(x: Any) -> Any:
+    """What keeps an array's memory where it is as long as it is held."""
+    memory = getattr(adapter_for(x), "memory", None)
+    return x if memory is None else memory(x)

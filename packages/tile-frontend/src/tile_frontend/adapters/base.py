@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
     from tile_ir.types import DType
 
@@ -27,12 +27,30 @@ class ArrayInfo:
     index: int = 0
 
 
+@dataclass(frozen=True, slots=True)
+class ArrayCode:
+    """What `describe` and `address` give of arrays of one kind, as code in which {0} is the array.
+
+    `names` are those that the code uses. Where `address` `may_fail`, it raises one of `NO_ADDRESS`
+    for an array with an equal key that is not of this kind after all.
+    """
+
+    key: str
+    address: str
+    names: Mapping[str, Any] = field(default_factory=dict)
+    may_fail: bool = False
+
+
+NO_ADDRESS = (TypeError, ValueError, BufferError, RuntimeError)
+
+
 class Adapter(Protocol):
     """One array library.
 
-    An adapter may have `key_text` and `address_text`: what `describe` and `address` give, of an
-    array on an accelerator, as code in which {0} is the array; and `comparison`, which makes of
-    arrays a function that is true of arrays like them, in one call.
+    An adapter may have `code`, which gives the `ArrayCode` of an array, or None; `comparison`,
+    which makes of arrays a function that is true of arrays like them, in one call; `memory`, what
+    keeps an array's memory where it is; and `obstacle`, which says why a kernel cannot read an
+    array's memory, or "".
     """
 
     library: str

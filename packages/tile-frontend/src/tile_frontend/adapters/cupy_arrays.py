@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import cupy
 
-from tile_frontend.adapters.base import ArrayInfo, packed_shape
+from tile_frontend.adapters.base import ArrayCode, ArrayInfo, packed_shape
 from tile_frontend.trace.element_types import numpy_dtype
 from tile_ir import types
 from tile_ir.diag import TileError
@@ -17,12 +17,13 @@ if TYPE_CHECKING:
     from tile_ir.types import DType
 
 
+_CODE = ArrayCode("{0}.dtype, {0}.shape, {0}.strides, {0}.device.id", "{0}.data.ptr")
+
+
 class CupyAdapter:
     """cupy.ndarray."""
 
     library = "cupy"
-    key_text = "{0}.dtype, {0}.shape, {0}.strides, {0}.device.id"
-    address_text = "{0}.data.ptr"
 
     def describe(self, x: Any) -> Any:
         """Element type, extents, strides in bytes, device."""
@@ -41,6 +42,14 @@ class CupyAdapter:
         """The address of its first element."""
         address: int = x.data.ptr
         return address
+
+    def code(self, x: Any) -> ArrayCode:
+        """The code for all arrays."""
+        return _CODE
+
+    def memory(self, x: Any) -> Any:
+        """Its piece of memory, which other arrays may share."""
+        return x.data
 
     def maker(self, shape: tuple[int, ...], dtype: DType, device: str) -> Callable[[], Any]:
         """What makes new arrays on that device; types narrower than a byte are stored packed, in

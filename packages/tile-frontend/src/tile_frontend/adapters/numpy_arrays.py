@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tile_frontend.adapters.base import ArrayInfo, packed_shape
+from tile_frontend.adapters.base import NO_ADDRESS, ArrayCode, ArrayInfo, packed_shape
 from tile_frontend.trace.element_types import numpy_dtype
 from tile_ir import types
 
@@ -16,6 +16,15 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from tile_ir.types import DType
+
+
+_CODE = ArrayCode(
+    key="{0}.dtype, {0}.shape",
+    address="addressof(buffer_of({0}))",
+    names={"addressof": addressof, "buffer_of": c_char.from_buffer},
+    may_fail=True,
+)
+"""Of writable arrays without gaps, whose buffer ctypes takes; it refuses all others."""
 
 
 class NumpyAdapter:
@@ -38,10 +47,18 @@ class NumpyAdapter:
         """The address of its first element."""
         try:
             return addressof(c_char.from_buffer(x))
-        except (TypeError, ValueError, BufferError):
+        except NO_ADDRESS:
             # Three times as slow, but it takes empty, read-only, strided and narrow arrays too.
             address: int = x.__array_interface__["data"][0]
             return address
+
+    def code(self, x: Any) -> ArrayCode | None:
+        """The code for arrays like this one, if it is writable and without gaps."""
+        try:
+            c_char.from_buffer(x)
+        except NO_ADDRESS:
+            return None
+        return _CODE
 
     def maker(self, shape: tuple[int, ...], dtype: DType, device: str) -> Callable[[], Any]:
         """What makes new arrays on the host; types narrower than a byte are stored packed, in

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-from tile_frontend.adapters.base import ArrayInfo, packed_shape
+from tile_frontend.adapters.base import ArrayCode, ArrayInfo, packed_shape
 from tile_frontend.adapters.huge_pages import advise_huge_pages
 from tile_frontend.trace.element_types import LONG_NAMES
 from tile_ir import types
@@ -29,17 +29,32 @@ else:
 _GUARDED = (torch.Tensor, torch.nn.Parameter)
 
 
+# Without gaps, extents say all of the strides that matters, and need no tuple.
+_LAID_OUT = "type({0}), {0}.dtype, {0}.shape, {0}.is_contiguous() or {0}.stride(), {0}.is_neg()"
+_ON_DEVICE = ArrayCode(f"{_LAID_OUT}, {{0}}.get_device()", "{0}.data_ptr()", may_fail=True)
+_ON_HOST = ArrayCode(f"{_LAID_OUT}, {{0}}.device", "{0}.data_ptr()", may_fail=True)
+"""What has no memory at all (a meta tensor) gives no number of a device either; a tensor inside of
+torch.vmap gives no address."""
+
+
 class TorchAdapter:
     """torch.Tensor."""
 
     library = "torch"
-    # Without gaps, extents say all of the strides that matters, and need no tuple.
-    key_text = "{0}.dtype, {0}.shape, {0}.is_contiguous() or {0}.stride(), {0}.get_device()"
-    address_text = "{0}.data_ptr()"
 
     def describe(self, x: Any) -> Any:
-        """Element type, extents, strides, device."""
-        return (x.dtype, x.shape, x.stride(), x.device)
+        """Element type, extents, strides, device, and what else says how to read its memory."""
+        if x.is_nested or x.layout is not torch.strided:  # some have no extents or no strides
+            return (type(x), x.layout, x.is_nested)
+        return (type(x), x.dtype, x.shape, x.stride(), x.device, x.is_neg())
+
+    def obstacle(self, x: Any) -> str:
+        """Why a kernel cannot read its memory."""
+        if x.is_nested or x.layout is not torch.strided:
+            return "it is sparse, nested or in a layout of its own: pass x.to_dense()"
+        if x.is_neg():  # a view of imaginary parts: the memory holds the opposite numbers
+            return "its numbers are negated when they are read: pass x.resolve_neg()"
+        return ""
 
     def comparison(self, tensors: Sequence[Any]) -> Callable[..., bool] | None:
         """A function of as many tensors, true where each has the element type, extents, strides and
@@ -64,9 +79,24 @@ class TorchAdapter:
         return ArrayInfo(dtype, shape, tuple(x.stride()), place.type, True, place.index or 0)
 
     def address(self, x: Any) -> int:
-        """The address of its first element."""
-        address: int = x.data_ptr()
+        """The address of its first element. Raises TileError E2009 for a tensor without memory."""
+        try:
+            address: int = x.data_ptr()
+        except RuntimeError as error:
+            raise _no_memory(x) from error
+        if not address and x.numel():
+            raise _no_memory(x)
         return address
+
+    def code(self, x: Any) -> ArrayCode | None:
+        """The code for tensors where this one is; None for subclasses, which may have no memory."""
+        if type(x) not in _GUARDED:
+            return None
+        return _ON_HOST if x.device.type == "cpu" else _ON_DEVICE
+
+    def memory(self, x: Any) -> Any:
+        """An alias of the tensor, which stays where it is when `set_` or `data` move that."""
+        return x.detach()
 
     def maker(self, shape: tuple[int, ...], dtype: DType, device: str) -> Callable[[], Any]:
         """What makes new tensors; types narrower than a byte are stored packed, in bytes."""
@@ -79,6 +109,15 @@ class TorchAdapter:
             )
         make = partial(torch.empty, shape, dtype=found, device=place)
         return partial(_on_host, make) if device == "cpu" else make
+
+
+def _no_memory(x: Any) -> TileError:
+    return TileError(
+        "E2009",
+        f"an argument is a {type(x).__name__} without memory of its own",
+        notes=("such tensors stand for others while torch traces or maps a function",),
+        help="make the kernel an operator of torch with tile.torch.op",
+    )
 
 
 def _on_host(make: Callable[[], Any]) -> Any:

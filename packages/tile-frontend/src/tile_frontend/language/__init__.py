@@ -2,7 +2,9 @@
 
 Tensors and dimensions come from `tensors`, on-chip buffers from `alloc`, the grid from `launch`,
 loops from `loops`, tile operations from `tile_ops`, `reduce` and `atomics`, scalar functions from
-`math`, element types from `dtypes`, barriers and roles written by hand from `barriers` and `roles`.
+`math`, element types from `dtypes`, barriers and roles written by hand from `barriers` and `roles`,
+what single threads do from `threads` and `warps`.
+Names that only one family of devices has come from the installed dialects (`dialects`).
 """
 
 from __future__ import annotations
@@ -10,6 +12,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import Any
 
+from tile_frontend.language.dialects import dialect_names, from_dialect
 from tile_frontend.language.refused import Refused, refused_names
 
 _MODULES = (
@@ -26,13 +29,18 @@ _MODULES = (
     "annotations",
     "barriers",
     "roles",
+    "threads",
+    "warps",
+    "allreduce",
     "macros",
     "schedulers",
     "reducers",
     "random_numbers",
     "images",
     "sparse",
+    "grid",
     "places",
+    "pointers",
     "vectors",
     "bits",
     "rounding",
@@ -50,11 +58,14 @@ __all__ = sorted(_EXPORTS)
 
 
 def __getattr__(name: str) -> Any:
-    """A name that is not carried out: refused when it is used, or unknown."""
+    """A name of an installed dialect; else one that is refused when it is used, or unknown."""
+    if name.startswith("__") and name not in refused_names():
+        raise AttributeError(name)
+    found = from_dialect(name)
+    if found is not None:
+        return found
     if name in refused_names():
         return Refused(name)
-    if name.startswith("__"):
-        raise AttributeError(name)
     from tile_frontend.language.unknown import unknown  # only a mistake pays for this import
 
-    raise unknown(name, (*__all__, *refused_names()))
+    raise unknown(name, (*__all__, *dialect_names(), *refused_names()))

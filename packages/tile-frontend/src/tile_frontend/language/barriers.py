@@ -7,6 +7,7 @@ refuses roles, and copies at once where all threads do the same.
 
 from __future__ import annotations
 
+from math import prod
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from tile_frontend.trace import state
@@ -58,17 +59,19 @@ _MOST_ARRIVALS = (1 << 20) - 1
 class Barrier:
     """An array of barriers; `bar[i]` is one of them, and the array itself where there is one."""
 
-    __slots__ = ("count", "name")
+    __slots__ = ("arrivals", "count", "name", "wide")
 
-    def __init__(self, name: str, count: int) -> None:
-        self.name, self.count = name, count
+    def __init__(self, name: str, arrivals: tuple[int, ...], *, wide: bool = False) -> None:
+        self.name, self.arrivals, self.wide = name, arrivals, wide
+        """`wide`: blocks of the cluster arrive at each other's."""
+        self.count = len(arrivals)
 
     def __getitem__(self, key: object) -> Place:
         index = expr_of(key)
         if not index.dtype.is_int:
-            _bad(f"{self.name} is indexed with {key!r}", "a barrier has a whole number")
+            misused(f"{self.name} is indexed with {key!r}", "a barrier has a whole number")
         if isinstance(index, Const) and not 0 <= index.value < self.count:
-            _bad(
+            misused(
                 f"there is no barrier {self.name}[{index.value}]",
                 f"the indices of {self.name} are 0 to {self.count - 1}",
             )
@@ -82,7 +85,7 @@ class Barrier:
 
 
 class Place:
-    """One barrier of an array."""
+    """One barrier of an array; its own block's."""
 
     __slots__ = ("barrier", "index")
 
@@ -90,21 +93,33 @@ class Place:
         self.barrier, self.index = barrier, index
 
 
-def _bad(message: str, fix: str) -> NoReturn:
+def misused(message: str, fix: str) -> NoReturn:
+    """Raise E1513."""
     raise TileError("E1513", message, help=fix)
 
 
-def _place(x: object, what: str) -> tuple[str, Expr]:
+def is_wide(x: object) -> bool:
+    """Whether a barrier, or an array of them, belongs to a cluster."""
+    array = x.barrier if isinstance(x, Place) else x
+    return isinstance(array, Barrier) and array.wide
+
+
+def barrier_at(x: object, what: str) -> tuple[str, Expr]:
+    """The array and the index of the barrier that `x` is.
+
+    Raises `TileError` E1513 for anything else, and for one of several.
+    """
     if isinstance(x, Barrier):
         if x.count != 1:
-            _bad(f"{what} means one of the {x.count} barriers {x.name}", f"write {x.name}[i]")
+            misused(f"{what} means one of the {x.count} barriers {x.name}", f"write {x.name}[i]")
         return x.name, build.const(0, "i32")
     if isinstance(x, Place):
         return x.barrier.name, x.index
-    return _bad(f"{what} works on a barrier, not on {x!r}", "pass what T.alloc_barrier gave")
+    return misused(f"{what} works on a barrier, not on {x!r}", "pass what T.alloc_barrier gave")
 
 
-def _here(what: str) -> Builder:
+def in_kernel(what: str) -> Builder:
+    """The builder of a kernel's body outside T.Parallel. Raises `TileError` E1302, E1306."""
     b = state.builder(what)
     b.need_kernel(what)
     return b
@@ -123,17 +138,22 @@ def alloc_barrier(arrive_count: int | list[int]) -> Barrier:
     branch, loop or role.
     Example: `T.alloc_barrier([128, 128])`
     """
-    b = _here("T.alloc_barrier")
+    return made_barriers(arrive_count, "T.alloc_barrier")
+
+
+def made_barriers(arrive_count: int | list[int], what: str, scope: str = "block") -> Barrier:
+    """Barriers of a block, or of a cluster. Raises `TileError` as `alloc_barrier` does."""
+    b = in_kernel(what)
     given = arrive_count if isinstance(arrive_count, (list, tuple)) else [arrive_count]
     counts = [static_int(n) for n in given]
     if not counts or any(n is None or not 1 <= n <= _MOST_ARRIVALS for n in counts):
-        _bad(
-            f"T.alloc_barrier({arrive_count!r})",
+        misused(
+            f"{what}({arrive_count!r})",
             "arrivals are positive ints known while tracing, or a list of them",
         )
     if b.scope.kind != "kernel":
-        _bad(
-            "T.alloc_barrier stands in a branch, a loop or a role",
+        misused(
+            f"{what} stands in a branch, a loop or a role",
             "make barriers at the beginning of the kernel, where all threads come",
         )
     wanted = tuple(int(n) for n in counts if n is not None)
@@ -145,11 +165,12 @@ def alloc_barrier(arrive_count: int | list[int]) -> Barrier:
             count=len(wanted),
             arrivals=wanted[0],
             each=() if even else wanted,
+            scope=scope,
             span=b.span,
         )
     )
     b.manual = True
-    return Barrier(name, len(wanted))
+    return Barrier(name, wanted, wide=scope == "cluster")
 
 
 def create_barriers(*arrive_counts: int) -> Barrier:
@@ -164,19 +185,34 @@ def create_barriers(*arrive_counts: int) -> Barrier:
 def barrier_arrive(mbar: Any, cta_id: Any = None) -> None:
     """Every thread that comes here arrives once: all of the block, or of the `T.ws` around it.
 
-    Raises `TileError` E1513 for what is no barrier, E1503 with `cta_id`.
+    `cta_id` is the rank of the block of the cluster whose barrier is meant; left out, this one's.
+
+    Raises `TileError` E1513 for what is no barrier, or with `cta_id` for one of a block.
     Example: `T.barrier_arrive(T.alloc_barrier(128))`
     """
-    b = _here("T.barrier_arrive")
+    b = in_kernel("T.barrier_arrive")
+    name, index = barrier_at(mbar, "T.barrier_arrive")
+    wide, peer = is_wide(mbar), None
     if cta_id is not None:
-        raise TileError(
-            "E1503",
-            "T.barrier_arrive takes no cta_id= here",
-            notes=("barriers belong to one block",),
-            help="leave it out",
+        if not wide:
+            misused(
+                f"blocks of the cluster arrive at {name}, of one block",
+                "make it by T.alloc_cluster_barrier, or leave cta_id out",
+            )
+        peer = rank_of(cta_id, "T.barrier_arrive")
+    b.emit(BarrierArrive(barrier=name, index=index, peer=peer, wide=wide, span=b.span))
+
+
+def rank_of(block: Any, what: str) -> Expr:
+    """The rank of a block in its cluster. Raises `TileError` E1513 for what is none."""
+    rank, scope = expr_of(block), state.builder(what).inside("kernel")
+    blocks = prod(scope.facts["kernel"].get("cluster", (1,))) if scope is not None else 1
+    if not rank.dtype.is_int or (isinstance(rank, Const) and not 0 <= rank.value < blocks):
+        misused(
+            f"{what} names the block {block!r} of a cluster of {blocks}",
+            f"ranks are 0 to {blocks - 1}, as T.block_rank_in_cluster counts them",
         )
-    name, index = _place(mbar, "T.barrier_arrive")
-    b.emit(BarrierArrive(barrier=name, index=index, span=b.span))
+    return rank
 
 
 def barrier_wait(mbar: Any, parity: Any) -> None:
@@ -185,14 +221,16 @@ def barrier_wait(mbar: Any, parity: Any) -> None:
     Raises `TileError` E1513 for what is no barrier.
     Example: `T.barrier_wait(T.alloc_barrier(128), 1)`
     """
-    b = _here("T.barrier_wait")
-    name, index = _place(mbar, "T.barrier_wait")
+    b = in_kernel("T.barrier_wait")
+    name, index = barrier_at(mbar, "T.barrier_wait")
     phase = expr_of(parity)
     if phase.dtype.is_bool:
         phase = build.cast(phase, "i32")
     if not phase.dtype.is_int:
-        _bad(f"T.barrier_wait has the parity {parity!r}", "a parity is 0 or 1, such as k // 2 % 2")
-    b.emit(BarrierWait(barrier=name, index=index, parity=phase, span=b.span))
+        misused(
+            f"T.barrier_wait has the parity {parity!r}", "a parity is 0 or 1, such as k // 2 % 2"
+        )
+    b.emit(BarrierWait(barrier=name, index=index, parity=phase, wide=is_wide(mbar), span=b.span))
 
 
 def tma_copy(
@@ -213,20 +251,18 @@ def tma_copy(
     Args:
         src, dst: operands as of `T.copy`, of one element type.
         barrier: what a load completes onto.
+        cluster_mask: a bit for each block of the cluster that gets the box. All of them come here;
+            the first one brings the box that it names to the same place of each, and each one's
+            barrier waits for its bytes. Blocks outside of the mask bring their own.
         leader_scope_threads, eviction_policy, annotations: hints without effect.
 
-    Raises `TileError` E1514 for other memories or types, or a load without a barrier; E1503 with
-    `cluster_mask`.
+    Raises `TileError` E1514 for other memories or types, a load without a barrier, or a mask of
+    blocks that the cluster has not.
     Example: `T.tma_copy(A[0:64, 0:64], S[0:64, 0:64], barrier=T.alloc_barrier(1))`
     """
-    b = _here("T.tma_copy")
-    if cluster_mask is not None:
-        raise TileError(
-            "E1503",
-            "T.tma_copy takes no cluster_mask= here",
-            help="leave it out: the kernel is launched block by block",
-        )
-    a, c = _between(src, dst, "T.tma_copy")
+    b = in_kernel("T.tma_copy")
+    mask = mask_of(cluster_mask, "T.tma_copy")
+    a, c = between(src, dst, "T.tma_copy")
     inner = Copy(src=a.region, dst=c.region, clip=a.may_leave or c.may_leave, span=b.span)
     if c.buffer.scope == "global":
         b.emit(Issue(engine=BULK, body=(inner,), span=b.span))
@@ -239,12 +275,29 @@ def tma_copy(
                 notes=("nothing else tells when its bytes have come",),
                 help="pass barrier=bar[i], of T.alloc_barrier",
             )
-        name, index = _place(barrier, "T.tma_copy")
-        b.emit(Issue(engine=BULK, onto=name, index=index, body=(inner,), span=b.span))
+        name, index = barrier_at(barrier, "T.tma_copy")
+        b.emit(Issue(engine=BULK, onto=name, index=index, mask=mask, body=(inner,), span=b.span))
     b.manual = True
 
 
-def _between(src: Any, dst: Any, what: str) -> tuple[Tile, Tile]:
+def mask_of(cluster_mask: Any, what: str) -> int:
+    """The blocks of a mask, 0 for none. Raises `TileError` E1514 for what the cluster has not."""
+    if cluster_mask is None:
+        return 0
+    mask, scope = static_int(cluster_mask), state.builder(what).inside("kernel")
+    blocks = prod(scope.facts["kernel"].get("cluster", (1,))) if scope is not None else 1
+    if mask is None or not 0 < mask < 1 << blocks:
+        raise TileError(
+            "E1514",
+            f"{what} brings a box to the blocks {cluster_mask!r} of a cluster of {blocks}",
+            help="a mask is an int known while tracing, with a bit for each block of the "
+            "T.ClusterKernel around",
+        )
+    return mask
+
+
+def between(src: Any, dst: Any, what: str) -> tuple[Tile, Tile]:
+    """The operands of a copy by an engine. Raises `TileError` E1514 for others."""
     a, c = matched(src, dst, what)
     scopes = (a.buffer.scope, c.buffer.scope)
     able = {("global", "shared")} if what == "T.async_copy" else _BOX_WAYS
@@ -277,8 +330,8 @@ def async_copy(
     Raises `TileError` E1514 for other memories or types.
     Example: `T.async_copy(A[0:64, 0:64], S[0:64, 0:64])`
     """
-    b = _here("T.async_copy")
-    a, c = _between(src, dst, "T.async_copy")
+    b = in_kernel("T.async_copy")
+    a, c = between(src, dst, "T.async_copy")
     inner = Copy(src=a.region, dst=c.region, clip=a.may_leave, span=b.span)
     b.emit(Issue(engine=RUNS, body=(inner,), span=b.span))
     b.emit(CommitGroup(engine=RUNS, span=b.span))
@@ -288,7 +341,7 @@ def async_copy(
 def _pending(n: Any, what: str) -> int:
     count = static_int(n)
     if count is None or count < 0:
-        _bad(f"{what} leaves {n!r} groups under way", "the number is an int from 0")
+        misused(f"{what} leaves {n!r} groups under way", "the number is an int from 0")
     return count
 
 
@@ -298,7 +351,7 @@ def ptx_commit_group() -> None:
     Raises `TileError` E1302 outside a kernel.
     Example: `T.ptx_commit_group()`
     """
-    b = _here("T.ptx_commit_group")
+    b = in_kernel("T.ptx_commit_group")
     b.emit(CommitGroup(engine=RUNS, span=b.span))
 
 
@@ -308,7 +361,7 @@ def ptx_wait_group(n: int) -> None:
     Raises `TileError` E1513 for a number that is not known.
     Example: `T.ptx_wait_group(0)`
     """
-    b = _here("T.ptx_wait_group")
+    b = in_kernel("T.ptx_wait_group")
     count = _pending(n, "T.ptx_wait_group")
     b.emit(SettleCount(engine=RUNS, pending=count, span=b.span))
 
@@ -319,7 +372,7 @@ def tma_store_arrive() -> None:
     Raises `TileError` E1302 outside a kernel.
     Example: `T.tma_store_arrive()`
     """
-    b = _here("T.tma_store_arrive")
+    b = in_kernel("T.tma_store_arrive")
     b.emit(CommitGroup(engine=BULK, span=b.span))
 
 
@@ -330,7 +383,7 @@ def tma_store_wait(count: int = 0, read: bool = True) -> None:
     Raises `TileError` E1513 for a number that is not known.
     Example: `T.tma_store_wait()`
     """
-    b = _here("T.tma_store_wait")
+    b = in_kernel("T.tma_store_wait")
     pending = _pending(count, "T.tma_store_wait")
     b.emit(SettleCount(engine=BULK, pending=pending, read=bool(read), span=b.span))
 
@@ -344,7 +397,7 @@ def sync_threads(barrier_id: Any = None, arrive_count: Any = None) -> None:
     Raises `TileError` E1503 when `arrive_count` is not the number of threads that come here.
     Example: `T.sync_threads()`
     """
-    b = _here("T.sync_threads")
+    b = in_kernel("T.sync_threads")
     role = b.inside("role")
     if arrive_count is not None and role is not None:
         threads = role.facts["threads"]
@@ -363,7 +416,7 @@ def fence_proxy_async() -> None:
     Raises `TileError` E1302 outside a kernel.
     Example: `T.fence_proxy_async()`
     """
-    _here("T.fence_proxy_async")
+    in_kernel("T.fence_proxy_async")
 
 
 mbarrier_arrive = barrier_arrive

@@ -13,6 +13,7 @@ from tile_frontend.trace.annotated import annotations_of
 from tile_frontend.trace.buffers import BufferRef
 from tile_frontend.trace.builder import Builder
 from tile_frontend.trace.execute import execute
+from tile_frontend.trace.pointers import Pointer, PointerType
 from tile_frontend.trace.tensors import TensorType, scalar_type
 from tile_frontend.trace.values import Value
 from tile_ir.core import Function, Param
@@ -123,6 +124,8 @@ def declared(b: Builder, name: str, annotation: Any, span: Span | None) -> Any:
         buffer = annotation.buffer(name, span)
         b.add_param(name, Param(buffer=buffer))
         return BufferRef(buffer)
+    if isinstance(annotation, PointerType):
+        return Pointer(b, name, annotation, span)
     kind = scalar_type(annotation)
     if kind is None:
         return None

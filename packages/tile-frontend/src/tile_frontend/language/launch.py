@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from tile_frontend.trace import state
 from tile_frontend.trace.loops import counter_type
+from tile_frontend.trace.per_thread import per_thread, without_warp_syncs
 from tile_frontend.trace.roles import apart, in_order
 from tile_frontend.trace.thread_branches import by_threads, refuse_threads
 from tile_frontend.trace.values import Value, expr_of, static_int
@@ -17,6 +18,9 @@ from tile_ir.ops import Tiles
 
 if TYPE_CHECKING:
     from types import TracebackType
+
+    from tile_frontend.trace.builder import Builder
+    from tile_ir.opdef import Body
 
 __all__ = ["Kernel", "get_block_binding", "get_block_bindings", "use_swizzle"]
 
@@ -70,7 +74,14 @@ class Kernel:
         self.vars = tuple(
             b.counter(b.hint(_NAMES[n]), dtype=counter_type(e)) for n, e in enumerate(self.extents)
         )
-        self.scope = b.open("kernel", tiles={}, kernel={}, vars=self.vars, extents=self.extents)
+        self.scope = b.open(
+            "kernel",
+            tiles={},
+            kernel={},
+            vars=self.vars,
+            extents=self.extents,
+            threads=self.threads,
+        )
         values = [Value(v) for v in self.vars]
         return values[0] if len(values) == 1 else values
 
@@ -90,16 +101,26 @@ class Kernel:
                 notes=("what was contributed to it would be lost",),
                 help="call T.finalize_reducer in the block that opened it, behind the loops",
             )
-        if b.manual:
-            threads = prod(self.threads)
-            body = in_order(apart(by_threads(body, b.groups, threads), b.groups, threads))
-            refuse_threads(body)
-            b.manual, b.groups = False, {}
+        if b.manual or b.names_threads:
+            body = _of_threads(b, body, prod(self.threads))
         tiles = Tiles(vars=self.vars, extents=self.extents, body=body, span=span, **facts["tiles"])
         name = b.name if b.kernels == 1 else f"{b.name}_{b.kernels}"
         b.emit(
             KernelOp(name=name, threads=self.threads, body=(tiles,), span=span, **facts["kernel"])
         )
+
+
+def _of_threads(b: Builder, body: Body, threads: int) -> Body:
+    """A tile body of roles, and of what threads do by number."""
+    body = apart(by_threads(body, b.groups, threads), b.groups, threads)
+    if b.manual or b.groups:
+        body = in_order(body)
+    if b.names_threads and not b.groups:
+        body = per_thread(body, threads, b.buffers(body), b.fresh, b.idle)
+    refuse_threads(body)
+    body = without_warp_syncs(body)
+    b.manual, b.names_threads, b.groups, b.idle = False, False, {}, {}
+    return body
 
 
 _GRID_HELP = "an extent is a non-negative integer, such as T.ceildiv(N, block_N)"

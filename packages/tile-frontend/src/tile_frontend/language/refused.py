@@ -1,8 +1,8 @@
 """Names of the language that this version does not carry out, each refused where it is used, with
 the reason.
 
-The names are data (`refused.txt`): a group's heading line, then its names. Most are instructions of
-one device.
+The names are data (`refused.txt`): a group's heading line, then its names. A group that is called
+like a package has the names of that package's dialect, refused where it is not installed.
 """
 
 from __future__ import annotations
@@ -18,25 +18,69 @@ __all__ = ["Refused", "refused_names"]
 _GROUPS = {
     "thread": (
         "E1501",
-        "names one thread of a block; targets without threads cannot give it a meaning",
-        "write the work with T.Parallel and tile operations, and let the compiler divide it",
+        "launches threads, or has some of them leave or arrive, by itself",
+        "launch them by T.Kernel(threads=...), name them by T.get_thread_binding, guard their work "
+        "with `if`, and let them meet at T.sync_threads or a barrier of T.alloc_barrier",
     ),
-    "device": (
+    "tensor memory": (
         "E1502",
-        "is an instruction of one family of devices, which no installed target has",
-        "write T.copy, T.gemm and T.Pipelined; the compiler picks such instructions by itself",
+        "works on the memory beside the matrix units of later devices, which no installed target "
+        "programs yet",
+        "write T.gemm with an accumulator of T.alloc_fragment; the compiler picks the instruction",
+    ),
+    "later devices": (
+        "E1502",
+        "is an instruction of later devices, which no installed target programs yet",
+        "write T.copy, T.gemm and T.Kernel over all tiles, which every target carries out",
+    ),
+    "descriptor": (
+        "E1502",
+        "takes or makes a descriptor, of which nobody could check what it lets an engine touch",
+        "name the tensor: T.tma_copy(A[i, j], S, barrier=bar) makes the descriptor by itself, and "
+        "T.wgmma_gemm those of its operands",
+    ),
+    "registers": (
+        "E1502",
+        "takes registers in the order of one instruction, which nobody could check against the "
+        "tiles they hold",
+        "write T.gemm, T.wgmma_gemm or T.gemm_sp; the compiler picks the instruction and the "
+        "layouts, and T.annotate_layout pins them",
+    ),
+    "kernel source": (
+        "E1506",
+        "launches a kernel whose text nobody can check against the tensors it gets",
+        "write the kernel in the tile language around T.call_extern, which calls a device "
+        "function of T.import_source",
     ),
     "address": (
         "E1505",
-        "makes or asks a bare address, of which nobody knows what lies there",
-        "pass tensors, which know their extent: stack equal ones along an axis, and lay those of "
-        "other lengths behind each other with a tensor of offsets; T.view and T.reshape give "
-        "another shape, T.address_of(A[i]) a place in a tensor",
+        "asks for an address, and no address comes in: a tensor that the kernel touches is there",
+        "an argument may be None where no statement touches it: decide by a Python value around "
+        "the kernel, which then is compiled for either case",
     ),
-    "raw": (
+    "foreign calls": (
         "E1506",
-        "builds or calls raw code of another compiler",
-        "write the computation in the tile language; a T.macro can hold what repeats",
+        "calls a function out of the tables of another compiler",
+        "T.call_extern calls a device function of T.import_source; the usual functions of "
+        "numbers, words, lanes and memory have names of their own here",
+    ),
+    "raw memory": (
+        "E1506",
+        "declares memory or a variable of another compiler's program by hand",
+        "declare parameters as T.Tensor, take memory by T.alloc_shared and its like, bind names by "
+        "assigning them; T.address_of(A[i]) is a place, T.make_tensor another shape",
+    ),
+    "raw attributes": (
+        "E1506",
+        "tells another compiler's passes what to do with a statement",
+        "leave it out: what is read and written follows from the statements, and kernel.explain() "
+        "lists what can be pinned",
+    ),
+    "raw statements": (
+        "E1506",
+        "builds a statement of another compiler's program by hand",
+        "write Python: if, while, for over range or T.Parallel, assert, assignments; a T.macro can "
+        "hold what repeats",
     ),
 }
 
@@ -54,6 +98,12 @@ def refused_names() -> dict[str, str]:
     return found
 
 
+def _reason(group: str) -> tuple[str, str, str]:
+    """Code, reason and help; a group without its own is the package that has the name."""
+    absent = f"is a name of one family of devices, and the package that has it, {group}, is not "
+    return _GROUPS.get(group) or ("E1507", f"{absent}installed", f"pip install {group}")
+
+
 class Refused:
     """Stands for a name that cannot be used. Calling it, or looking into it, raises."""
 
@@ -63,7 +113,7 @@ class Refused:
         self._name = name
 
     def _refuse(self) -> NoReturn:
-        code, why, instead = _GROUPS[refused_names()[self._name]]
+        code, why, instead = _reason(refused_names()[self._name])
         raise TileError(code, f"T.{self._name} {why}", help=instead)
 
     def __call__(self, *args: object, **kwargs: object) -> NoReturn:

@@ -19,7 +19,6 @@ __all__ = [
     "annotate_producer_reg_dealloc",
     "dec_max_nreg",
     "disable_warp_group_reg_alloc",
-    "get_thread_binding",
     "inc_max_nreg",
     "no_set_max_nreg",
     "set_max_nreg",
@@ -79,29 +78,6 @@ class ws:
         b.emit(Role(name=name, threads=self.threads, body=b.close(self.scope), span=span))
 
 
-def get_thread_binding(dim: int = 0) -> Value:
-    """The number of a thread in its block, to be compared in an `if`: which threads do what.
-
-    `if tx < 128:` is a role as `T.ws(0)` is, `elif tx < 160:` one of a single warp; `if tx == 0:`
-    has one thread arrive at barriers and start copies. Work on elements is divided by T.Parallel
-    and tile operations, so that it means something on devices without threads too.
-
-    Raises `TileError` E1303 for another axis than the first, E1501 (when the kernel ends) where it
-    is used for anything else.
-    Example: `T.get_thread_binding()`
-    """
-    b = state.builder("T.get_thread_binding")
-    b.need_kernel("T.get_thread_binding")
-    if dim != 0:
-        raise TileError(
-            "E1303",
-            f"T.get_thread_binding({dim!r}): threads are counted along one axis here",
-            help="use T.get_thread_binding(0), the number of the thread among all of the block",
-        )
-    b.manual = True
-    return Value(build.call("thread_index"))
-
-
 def shuffle_elect(thread_extent: int) -> Value:
     """Holds for one thread of every `thread_extent`, of the whole block with 0; for an `if` around
     arrivals and copies that one thread starts.
@@ -118,7 +94,7 @@ def shuffle_elect(thread_extent: int) -> Value:
             f"T.shuffle_elect({thread_extent!r})",
             help="pass the number of threads of the role around, or 0 for the block",
         )
-    b.manual = True
+    b.names_threads = True
     thread = build.call("thread_index")
     return Value(build.eq(build.floormod(thread, count) if count else thread, 0))
 

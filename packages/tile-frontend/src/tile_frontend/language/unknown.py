@@ -17,7 +17,7 @@ class TileAttributeError(TileError, AttributeError):
 
 def unknown(name: str, known: Sequence[str]) -> TileAttributeError:
     """The error E1504 for `T.name`."""
-    near = get_close_matches(name, known, n=3, cutoff=0.6)
+    near = get_close_matches(name, sorted(set(known)), n=3, cutoff=0.6)
     guess = (
         f"did you mean {', '.join('T.' + n for n in near)}?"
         if near

@@ -31,7 +31,7 @@ _made: set[str] = set()
 
 
 def op(
-    kernel: JITKernel | JITImpl,
+    kernel: JITKernel | JITImpl | Callable[..., Any],
     name: str | None = None,
     mutates: Sequence[str] = (),
     **fixed: Any,
@@ -40,7 +40,7 @@ def op(
 
     Args:
         kernel: a compiled kernel, or a `@tile.jit` function of the eager style, which is compiled
-            for what it is called with.
+            for what it is called with; also one that `@tile.autotune` tunes.
         name: as in "mylib::rms_norm", by which exported programs find it; by default "tile::" and
             the function's name, with a number where that is taken.
         mutates: for a `@tile.jit` function, the tensors among its parameters that it writes to. A
@@ -56,9 +56,24 @@ def op(
         program = _Compiled(kernel)
         called = kernel.function.name
     else:
-        program = _Traced(kernel, of_function(kernel, mutates, tuple(fixed)), fixed)
-        called = kernel.fn.__name__
+        function = _function_of(kernel)
+        program = _Traced(kernel, function, of_function(function, mutates, tuple(fixed)), fixed)
+        called = function.fn.__name__
     return Op(_free_name(called) if name is None else _own_name(name), program)
+
+
+def _function_of(kernel: Any) -> JITImpl:
+    """The `@tile.jit` function, which decorators may be around."""
+    found = kernel
+    while not isinstance(found, JITImpl):
+        found = getattr(found, "__wrapped__", None)
+        if found is None:
+            raise TileError(
+                "E2030",
+                f"{kernel!r} cannot be an operator: it is no kernel",
+                help="pass a compiled kernel, or a function under @tile.jit",
+            )
+    return found
 
 
 def _own_name(name: str) -> str:
@@ -92,28 +107,28 @@ class _Compiled:
 
 
 class _Traced:
-    """A `@tile.jit` function: a program for each combination of types, sizes and values."""
+    """A `@tile.jit` function: a program for each combination of types, sizes and values. `called`
+    is what runs it: itself, or what is around it."""
 
-    def __init__(self, function: JITImpl, schema: Schema, fixed: dict[str, Any]) -> None:
-        self.schema, self.function, self.fixed = schema, function, fixed
+    def __init__(
+        self, called: Callable[..., Any], function: JITImpl, schema: Schema, fixed: dict[str, Any]
+    ) -> None:
+        self.called, self.schema, self.function, self.fixed = called, schema, function, fixed
         self._binders: dict[Any, Binder] = {}
 
     def run(self, *args: Any) -> Any:
         """Call the function."""
         if not self.fixed:
-            return self.function(*args)
-        return self.function(**self.schema.named(args), **self.fixed)
+            return self.called(*args)
+        return self.called(**self.schema.named(args), **self.fixed)
 
     def binder(self, args: Sequence[Any]) -> Binder:
         """What knows the parameters of the program for these arguments, which is only traced."""
         jitted = self.function
-        sized = [_sized(a) if isinstance(a, torch.Tensor) else a for a in args]
-        key = tuple(
-            (a.dtype, a.shape, a.stride()) if isinstance(a, torch.Tensor) else frozen("", a)
-            for a in sized
-        )
+        key = tuple(_layout(a) if isinstance(a, torch.Tensor) else frozen("", a) for a in args)
         found = self._binders.get(key)
         if found is None:
+            sized = [_sized(a) if isinstance(a, torch.Tensor) else a for a in args]
             given = {**self.schema.named(sized), **self.fixed}
             call = read_call(jitted.fn, jitted.signature, (), given)
             consts = eager.determine(jitted.fn, call, jitted.outer)
@@ -137,9 +152,14 @@ class _Traced:
 
 
 def _sized(tensor: torch.Tensor) -> torch.Tensor:
-    """A tensor like this one whose extents are numbers: a kernel of fixed sizes is for these."""
-    shape, strides = tuple(map(int, tensor.shape)), tuple(map(int, tensor.stride()))
-    return torch.empty_strided(shape, strides, dtype=tensor.dtype, device=tensor.device)
+    """A tensor like this one, without memory, whose extents are numbers: a kernel of fixed sizes is
+    for these."""
+    dtype, shape, strides = _layout(tensor)
+    return torch.empty_strided(shape, strides, dtype=dtype, device="meta")
+
+
+def _layout(tensor: torch.Tensor) -> tuple[torch.dtype, tuple[int, ...], tuple[int, ...]]:
+    return tensor.dtype, tuple(map(int, tensor.shape)), tuple(map(int, tensor.stride()))
 
 
 class Op:

@@ -10,7 +10,8 @@ from tile_frontend.trace.values import Value, lift
 from tile_ir import build
 from tile_ir.diag import Span, TileError
 from tile_ir.expr import Expr, Var, free_vars
-from tile_ir.ops import Alloc, Let, Store
+from tile_ir.ops import Alloc, Let, Store, View
+from tile_ir.rewrite import walk
 from tile_ir.types import DType, i32
 
 if TYPE_CHECKING:
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
 
     from tile_frontend.trace.frame import Frame
     from tile_ir.core import Buffer, Function, Param
-    from tile_ir.opdef import Stmt
+    from tile_ir.opdef import Body, Stmt
 
 
 @dataclass(eq=False)
@@ -73,10 +74,18 @@ class Builder:
         self.kernels = 0
         self.manual = False
         """Whether the kernel being traced has barriers, roles or copies of its own making."""
+        self.names_threads = False
+        """Whether the kernel being traced says what single threads do."""
+        self.idle: dict[str, Expr] = {}
+        """What threads that do not come to an exchange hand over, by the scalar handed over."""
+        self.reducer: Any = None
+        """The operator by which threads combine what they hand over."""
         self.groups: dict[str, tuple[int, int]] = {}
         """The role blocks of the kernel being traced: the first thread, and how many."""
         self.unfinished: dict[str, tuple[str, Span | None]] = {}
         """What the kernel being traced has opened and not closed: a message, and where."""
+        self.pointers: dict[str, Span | None] = {}
+        """Parameters that have no shape yet, and where they are declared."""
         self.lazy = 0
         self.aliases: set[str] = set()
         self.written: dict[str, int] = {}
@@ -211,6 +220,13 @@ class Builder:
         )
 
     # -- parameters
+
+    def buffers(self, body: Body) -> dict[str, Buffer]:
+        """Every buffer that a kernel's body may use, by name."""
+        found = {p.name: p.buffer for p in self.params.values() if p.buffer is not None}
+        found |= self.outputs
+        makers = (s for s in walk((*self.scopes[0].stmts, *body)) if isinstance(s, (Alloc, View)))
+        return found | {s.buffer.name: s.buffer for s in makers}
 
     def add_param(self, name: str, param: Param) -> None:
         """Declare a parameter; its shape's variables become dimensions of the function."""

@@ -7,6 +7,7 @@ from __future__ import annotations
 import dataclasses
 from typing import TYPE_CHECKING
 
+from tile_frontend.trace.grid_meetings import apart_at_meetings
 from tile_ir.core import Buffer, Function, Param
 from tile_ir.diag import TileError
 from tile_ir.expr import Var, free_vars, walk
@@ -22,6 +23,13 @@ if TYPE_CHECKING:
 def function(b: Builder) -> Function:
     """The function that `b` has collected."""
     _check_outputs(b)
+    for name, span in b.pointers.items():
+        raise TileError(
+            "E1516",
+            f"no tensor is made of the pointer {name}",
+            span,
+            help="say its shape in the body: A = T.make_tensor(pointer, (M, N), T.float16)",
+        )
     if not b.kernels:
         raise TileError(
             "E1106",
@@ -34,7 +42,7 @@ def function(b: Builder) -> Function:
     if b.patches:
         body = map_stmts(body, lambda s: _patched_alloc(b, s))
         params = tuple(_patched_param(b, p) for p in params)
-    return Function(
+    made = Function(
         name=b.name,
         params=params,
         body=body,
@@ -43,6 +51,7 @@ def function(b: Builder) -> Function:
         numerics=b.settings.get("numerics", "default"),
         span=b.function_span,
     )
+    return apart_at_meetings(made)
 
 
 def _check_outputs(b: Builder) -> None:

@@ -17,6 +17,7 @@ from tile_ir.ops import (
     Atomic,
     AtomicTile,
     Copy,
+    CopyPeer,
     Fill,
     Gemm,
     Reduce,
@@ -35,7 +36,7 @@ def written_by(stmt: Stmt) -> str | None:
     """The buffer that a statement (not its body) writes."""
     if isinstance(stmt, (Store, Atomic)):
         return stmt.buffer
-    if isinstance(stmt, (Copy, Fill, Reduce, Scan, Transpose, AtomicTile)):
+    if isinstance(stmt, (Copy, CopyPeer, Fill, Reduce, Scan, Transpose, AtomicTile)):
         return stmt.dst.buffer
     return stmt.c.buffer if isinstance(stmt, Gemm) else None
 
@@ -47,8 +48,12 @@ def note_write(b: Builder, stmt: Stmt) -> None:
     next trip.
     """
     name = written_by(stmt)
-    if name is None:
-        return
+    if name is not None:
+        note_changed(b, name)
+
+
+def note_changed(b: Builder, name: str) -> None:
+    """The same for a buffer that a statement may write. Raises `TileError` E1214 likewise."""
     root = b.roots.get(name, name)
     for scope in b.scopes:
         if root in scope.old_reads:

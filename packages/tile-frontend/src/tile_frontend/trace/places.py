@@ -14,10 +14,17 @@ from tile_ir.diag import Span, TileError
 if TYPE_CHECKING:
     from types import CodeType, FrameType, TracebackType
 
-_OURS = tuple(
+_OURS = [
     str(Path(file).resolve().parent)
     for file in (tile_ir.__file__, tile_passes.__file__, Path(__file__).parent)
-)
+]
+"""Folders of code that is not the user's."""
+
+
+def not_the_users(folder: Path) -> None:
+    """Blame no line in this folder: it is a dialect of the language, which registers itself."""
+    if str(folder) not in _OURS:
+        _OURS.append(str(folder))
 
 
 def _is_users(code: CodeType) -> bool:

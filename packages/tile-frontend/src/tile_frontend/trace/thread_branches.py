@@ -2,8 +2,7 @@
 one thread.
 
 A range of threads is a role. One thread of a role, or of the block, may arrive at barriers and
-start copies. Anything else that asks for a thread's number is refused: elements are shared out by
-layouts.
+start copies. Branches in which single threads only compute and access elements stay.
 """
 
 from __future__ import annotations
@@ -13,7 +12,31 @@ from typing import TYPE_CHECKING
 from tile_ir.diag import TileError
 from tile_ir.expr import Binary, Call, Const, walk
 from tile_ir.opdef import bodies
-from tile_ir.ops import BarrierArrive, If, Issue, Let, Role
+from tile_ir.ops import (
+    Alloc,
+    Assert,
+    Assume,
+    Atomic,
+    BarrierArrive,
+    BarrierExpect,
+    Break,
+    Continue,
+    Copy,
+    CopyPeer,
+    Fill,
+    For,
+    If,
+    Issue,
+    Let,
+    Print,
+    Reduce,
+    Role,
+    Shuffle,
+    Store,
+    Sync,
+    WarpReduce,
+    While,
+)
 from tile_ir.rewrite import map_bodies, replace, stmt_exprs
 from tile_ir.rewrite import walk as walk_stmts
 
@@ -38,18 +61,27 @@ def by_threads(body: Body, groups: dict[str, Range], threads: int) -> Body:
         TileError: E1511 for a condition on threads that is no range, or work that one thread cannot
             do.
     """
-    return _Branches(groups).body(body, (0, threads))
+    made = (s.buffer for s in walk_stmts(body) if isinstance(s, Alloc))
+    own = frozenset(x.name for x in made if x.scope in ("local", "var"))
+    return _Branches(groups, own).body(body, (0, threads))
 
 
 def refuse_threads(body: Body) -> None:
     """Raise E1501 where a statement still asks for the number of a thread."""
     for s in walk_stmts(body):
+        if isinstance(s, (Shuffle, WarpReduce)) and not s.src.ranges:
+            raise TileError(
+                "E1501",
+                "threads of a role exchange values by their lanes",
+                s.span,
+                help="write the work of the role with T.Parallel and tile operations",
+            )
         if any(_asks(e) for e in stmt_exprs(s)):
             raise TileError(
                 "E1501",
                 "the number of a thread is used for more than to branch on it",
                 s.span,
-                notes=("targets without threads cannot give it a meaning",),
+                notes=("in a role, elements are divided by layouts",),
                 help="write the work with T.Parallel and tile operations, and let the compiler "
                 "divide it",
             )
@@ -63,15 +95,34 @@ def _asks(e: Expr) -> bool:
     return any(map(_is_thread, walk(e)))
 
 
+_ELEMENT_WORK = (
+    Alloc, Assert, Assume, Atomic, Break, Continue, For, If, Let, Print, Shuffle, Store, Sync,
+    WarpReduce, While,
+)  # fmt: skip
+
+
+def _by_elements(s: If, own: frozenset[str]) -> bool:
+    """Whether single threads do all of a branch, so that it is no role; `own` are their arrays."""
+
+    def is_small(t: Stmt) -> bool:
+        if isinstance(t, (Copy, Fill)):
+            return t.dst.buffer in own or any(_asks(e) for e in stmt_exprs(t))
+        if isinstance(t, Reduce):
+            return t.src.buffer in own
+        return isinstance(t, _ELEMENT_WORK)
+
+    return all(map(is_small, walk_stmts((s,))))
+
+
 class _Branches:
-    def __init__(self, groups: dict[str, Range]) -> None:
-        self.groups = groups
+    def __init__(self, groups: dict[str, Range], own: frozenset[str]) -> None:
+        self.groups, self.own = groups, own
 
     def body(self, body: Body, here: Range) -> Body:
         """A body that the threads `here` run."""
         out: list[Stmt] = []
         for s in body:
-            if isinstance(s, If) and _asks(s.cond):
+            if isinstance(s, If) and _asks(s.cond) and not _by_elements(s, self.own):
                 out += self.branch(s, here)
             elif isinstance(s, Role):
                 start, count = self.groups[s.name]
@@ -113,9 +164,9 @@ class _Branches:
 
     def single(self, s: Stmt) -> Stmt:
         """What one thread does."""
-        if isinstance(s, BarrierArrive):
+        if isinstance(s, (BarrierArrive, BarrierExpect)):
             return replace(s, one=True)
-        if isinstance(s, (Issue, Let)):
+        if isinstance(s, (CopyPeer, Issue, Let)):
             return s
         if bodies(s):
             return map_bodies(s, lambda body: tuple(map(self.single, body)))

@@ -7,4 +7,4 @@ import tile_frontend.language as T
 def kernel(A: T.Tensor((64, 64), T.float32)):
     with T.Kernel(4, threads=32) as bx:
         x = T.alloc_var(T.float32, init=0)
-        x = T.call_extern("float32", "f", 1.0)  # E1506 at 13-46
+        x = T.call_intrin("float32", "f", 1.0)  # E1506 at 13-46

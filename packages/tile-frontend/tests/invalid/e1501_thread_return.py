@@ -1,4 +1,4 @@
-"""E1501: the index of a lane."""
+"""E1501: a thread that leaves by itself."""
 
 import tile_frontend.language as T
 
@@ -6,4 +6,4 @@ import tile_frontend.language as T
 @T.prim_func
 def kernel(A: T.Tensor((64, 64), T.float32)):
     with T.Kernel(4, threads=32) as bx:
-        lane = T.get_lane_idx()  # E1501 at 16-31
+        T.thread_return()  # E1501 at 9-25
