@@ -222,6 +222,24 @@ def refused(code, f, *args, **kwargs):
     return info.value
 
 
+def test_a_tuned_kernel_keeps_its_tuner(monkeypatch, tmp_path):
+    """What a call leaves out is the tuner's choice, also in a traced program."""
+    import tile_tune
+
+    monkeypatch.setenv("TILE_TUNE", "cached")
+    monkeypatch.setenv("TILE_TUNE_DATABASE", str(tmp_path / "t.sqlite3"))
+    tuned = tile_tune.autotune(configs={"block": [16, 32]}, bucket="power-of-two")(matmul)
+    asked = []
+    monkeypatch.setattr(tuned, "_chosen", lambda args, kwargs: asked.append(args) or matmul)
+    product = op(tuned, "e2e::tuned_matmul")
+    a, b = torch.randn(9, 24), torch.randn(24, 7)
+    torch.testing.assert_close(product(a, b), a @ b, rtol=1e-5, atol=1e-5)
+    run = torch.compile(product, fullgraph=True, backend="aot_eager")
+    torch.testing.assert_close(run(a, b), a @ b, rtol=1e-5, atol=1e-5)
+    assert [len(args) for args in asked] == [2]
+    refused("E2030", op, lambda x: x)
+
+
 def test_what_cannot_be_an_operator(ops):
     @tile.jit(target="cpu")
     def untyped(X, block):

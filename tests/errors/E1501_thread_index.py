@@ -1,5 +1,5 @@
-"""A kernel in which each thread has an element of its own."""
-# expect: E1501 col 9
+"""A role in which each thread has an element of its own."""
+# expect: E1501 col 13
 
 import tile_frontend.language as T
 
@@ -8,4 +8,5 @@ import tile_frontend.language as T
 def kernel(A: T.Tensor((128,), T.float32)):
     with T.Kernel(1, threads=128):
         tx = T.get_thread_binding()
-        A[tx] = 0.0  # <-- here
+        with T.ws(0):
+            A[tx] = 0.0  # <-- here

@@ -3,10 +3,12 @@ and every error says what to do."""
 
 import ast
 import re
+from pathlib import Path
 
 from tile_ir.codes import catalogue
 
 CODE = re.compile(r"""["'](E\d{4})["']""")
+ANYWHERE = re.compile(r"\b([Ee]\d{4})(?=\b|_)")
 ERRORS = {"TileError", "TileAttributeError"}
 
 
@@ -27,6 +29,24 @@ def test_every_code_is_explained(folders):
 
 def test_every_explained_code_is_used(folders):
     assert sorted(set(catalogue()) - raised_codes(folders)) == []
+
+
+def codes_of_tests():
+    """Return the codes that stand in a test, or that a file of a test is named after."""
+    root = Path(__file__).parents[2]
+    folders = (root / "tests", *(root / "packages").glob("*/tests"))
+    files = (f for folder in folders for f in folder.rglob("*") if f.suffix in (".py", ".tir"))
+    return {
+        code.upper()
+        for file in files
+        if file != Path(__file__)
+        for code in ANYWHERE.findall(f"{file.name} {file.read_text('utf-8')}")
+    }
+
+
+def test_every_code_has_a_test():
+    """By its name: that the test raises it is what the test is for."""
+    assert sorted(set(catalogue()) - codes_of_tests()) == []
 
 
 def test_explanations_are_sentences():

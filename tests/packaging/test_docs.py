@@ -9,7 +9,9 @@ from tile_ir.codes import catalogue
 
 PAGES = (
     "docs/from-tilelang.md",
+    "docs/command-line.md",
     "docs/python.md",
+    "docs/semantics.md",
     "README.md",
     "ARCHITECTURE.md",
     "CONTRIBUTING.md",
@@ -18,8 +20,8 @@ PAGES = (
 
 def _places(root, file):
     """Where a test file of that name is."""
-    folders = (root / "tests" / "e2e", root / "packages" / "tile-frontend" / "tests")
-    return [folder / file for folder in folders if (folder / file).exists()]
+    folders = ("tests/language", "tests/e2e", "tests/emulate", "packages/tile-frontend/tests")
+    return [root / folder / file for folder in folders if (root / folder / file).exists()]
 
 
 @pytest.mark.parametrize("page", PAGES)

@@ -1,0 +1,18 @@
+# shows alloc_barrier, barrier_arrive, barrier_wait, mbarrier_arrive
+# shows mbarrier_wait_parity, ptx_arrive_barrier, ptx_wait_barrier
+import tile_frontend.language as T
+
+
+@T.prim_func
+def example(A: T.Tensor((64, 64), T.float32)):
+    result = T.empty((64, 64), T.float32)
+    with T.Kernel(1, threads=128):
+        S = T.alloc_shared((64, 64), T.float32)
+        F = T.alloc_fragment((64, 64), T.float32)
+        ready = T.alloc_barrier(128)
+        T.tma_copy(A[0:64, 0:64], S, barrier=ready)
+        T.barrier_arrive(ready)
+        T.barrier_wait(ready, 0)
+        T.copy(S, F)
+        T.copy(F, result)
+    return result

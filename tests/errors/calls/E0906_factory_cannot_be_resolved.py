@@ -1,0 +1,5 @@
+"""Factory cannot be resolved."""
+
+from tile_ir.plugin import resolve
+
+resolve("math:no_such_function")

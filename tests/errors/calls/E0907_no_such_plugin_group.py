@@ -1,0 +1,5 @@
+"""No such plugin group."""
+
+from tile_ir.plugin import discover
+
+discover("tile.targes")

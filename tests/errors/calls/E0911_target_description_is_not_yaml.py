@@ -1,0 +1,5 @@
+"""Target description is not YAML."""
+
+from tile_ir.target import load_spec
+
+load_spec("name: [\n")

@@ -1,0 +1,5 @@
+"""Malformed target."""
+
+from tile_ir.target import parse_target
+
+parse_target("cpu arch=x")

@@ -1,0 +1,5 @@
+"""Space without members."""
+
+from tile_tune.space import Space
+
+Space.product({"block": []})
