@@ -1,25 +1,16 @@
-"""A stranger's distribution adds a pass: found by entry point, placed where it asks, does its work.
-
-The session that runs all tests installs the distribution; where it is absent (a plain checkout) it
-is built and put on the path here, so the test never has a reason to skip.
-"""
-
-import subprocess
-import sys
-from importlib import metadata
-from pathlib import Path
+"""A stranger's distribution adds a pass: found by entry point, placed where it asks, does its work,
+conforms."""
 
 import pytest
 
-from tile_ir.plugin import discover, doctor_report, load, refresh
+from tile_ir.plugin import discover, doctor_report, load
+from tile_ir.testing.conformance import PassConformance
 from tile_ir.testing.specs import toy_spec
 from tile_ir.text import parse_function, print_function
 from tile_passes.base import Pass, PassContext, State
 from tile_passes.manager import run_pipeline
 from tile_passes.pipeline import Pipeline
 from tile_passes.registry import known_passes, with_third_party
-
-SOURCE = Path(__file__).parent / "tile-toy-pass"
 
 PROGRAM = """tile.ir 1.0 tile
 func @scale(x: global f32[8], y: global f32[8]) {
@@ -33,22 +24,8 @@ func @scale(x: global f32[8], y: global f32[8]) {
 
 
 @pytest.fixture(scope="module", autouse=True)
-def _installed(tmp_path_factory):
-    try:
-        metadata.distribution("tile-toy-pass")
-    except metadata.PackageNotFoundError:
-        folder = tmp_path_factory.mktemp("site")
-        command = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(folder)]
-        subprocess.run(command, cwd=SOURCE, capture_output=True, check=True)
-        (wheel,) = folder.glob("*.whl")
-        sys.path.insert(0, str(wheel))  # a pure wheel can be imported as it is
-        refresh()
-        yield
-        sys.path.remove(str(wheel))
-        sys.modules.pop("tile_toy_pass", None)
-    else:
-        yield
-    refresh()
+def _installed(distribution):
+    distribution("tile-toy-pass", "tile-toy-pass")
 
 
 def nothing(name, phase="legalize"):
@@ -96,3 +73,9 @@ def test_it_changes_the_program_and_then_leaves_it_alone():
 def test_its_manifest_is_all_that_listing_loads():
     manifest = load("tile.passes", "fold-times-one")
     assert manifest.factories() == {"factory": "tile_toy_pass:make"}
+
+
+class TestConformance(PassConformance):
+    plugin = "fold-times-one"
+    samples = ("strided", "mixed_types", "rms_norm")
+    seeds = 10
