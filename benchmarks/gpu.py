@@ -2,10 +2,17 @@
 run.
 
 The tile parameters come from parameters/<device>.yaml; the planner decides everything else. Each
-result is checked against a float32 product of the same inputs before it is timed. Rows whose bar is
-0 are reported only.
+result is checked before it is timed. Rows whose bar is 0 are reported only.
 
     python benchmarks/gpu.py gemm attention --json FILE --check
+    python benchmarks/gpu.py cookbook --json FILE --check      # all but those two and gemm_sm80
+    python benchmarks/gpu.py --all --json FILE --check
+
+Kernels are built in parallel before anything is measured. On a machine without a GPU they can be
+prepared for one, and measured there without building any:
+
+    python benchmarks/gpu.py --all --prepare FOLDER
+    python benchmarks/gpu.py --all --prepared FOLDER --json FILE --check
 """
 
 from __future__ import annotations
@@ -13,11 +20,18 @@ from __future__ import annotations
 import math
 import sys
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
-import yaml
-from gpu_build import Case, build_all
+import gpu_backward
+import gpu_decode
+import gpu_memory
+import gpu_products
+import gpu_weights
+from gpu_bench import Poison, Task, mean_of_best, measured
+from gpu_build import Case, build, build_all, use_prepared
+from gpu_parameters import parameters, split
 from gpu_timing import medians_ms
 from report import Row, finish, parser, versions
 
@@ -33,23 +47,6 @@ TOKENS = 16384
 GEMM_BAR, GEMM_MEAN_BAR = 0.95, 1.00
 ATTENTION_BAR, ATTENTION_MEAN_BAR = 0.97, 1.04
 OLDER_BAR = 0.60
-
-
-def parameters(kernel: str, *keys: str) -> dict[str, Any]:
-    """The tile parameters of a kernel for a case: its entries in the table, over the default."""
-    path = Path(__file__).parent / "parameters" / "h200.yaml"
-    table = yaml.safe_load(path.read_text(encoding="utf-8"))[kernel]
-    found = dict(table["default"])
-    for key in keys:
-        found |= table.get(key, {})
-    return found
-
-
-def split(found: dict[str, Any]) -> tuple[tuple[tuple[str, Any], ...], dict[str, Any]]:
-    """Pinned decisions of the Plan, and the parameters of the program."""
-    pins = found.get("plan", {}).items()
-    listed = tuple((k, tuple(v) if isinstance(v, list) else v) for k, v in pins)
-    return listed, {k: v for k, v in found.items() if k != "plan"}
 
 
 def check(name: str, got: Any, want: Any, rel: float) -> None:
@@ -262,6 +259,47 @@ FAMILIES = {
     "gemm_sm80": (older_gemm_rows, "cuBLAS", OLDER_BAR),
     "attention": (attention_rows, "cuDNN", ATTENTION_MEAN_BAR),
 }
+COOKBOOK: dict[str, tuple[Callable[[], Iterator[Task]], float]] = {
+    "skinny": (gpu_products.skinny, gpu_products.SKINNY_MEAN),
+    "fp8": (gpu_products.fp8, 0.0),
+    "int8": (gpu_products.int8, 0.0),
+    "w4a16": (gpu_weights.w4a16, 0.0),
+    "gqa": (gpu_decode.gqa, 0.0),
+    "mla": (gpu_decode.mla, 0.0),
+    "backward": (gpu_backward.backward, gpu_backward.MEAN),
+    "rowwise": (gpu_memory.rowwise, 0.0),
+    "elements": (gpu_memory.elements, 0.0),
+    "sums": (gpu_memory.sums, 0.0),
+}
+"""Family -> its tasks, and the bar of the geometric mean against the best peer (0 for none)."""
+WITH_TRITON = ("skinny", "int8", "gqa")
+"""Families whose peers are compiled, which takes longer than measuring them."""
+WARM_UP_PROCESSES = 8
+
+
+def tasks(family: str, only: str) -> list[Task]:
+    """The tasks of a family of the cookbook whose name contains a text."""
+    return [t for t in COOKBOOK[family][0]() if only in t.name]
+
+
+def warm(task: tuple[str, str]) -> str | None:
+    """Make a task in a process of its own, for what that compiles on disk."""
+    family, name = task
+    try:
+        next(t for t in tasks(family, name) if t.name == name).load()
+    except Exception as error:  # told where it is measured
+        return str(error).splitlines()[0]
+    return None
+
+
+def cookbook_rows(family: str, only: str) -> Iterator[Row]:
+    """The rows of a family of the cookbook."""
+    import torch
+
+    for task in tasks(family, only):
+        torch.manual_seed(0)
+        yield from measured(task)
+        torch.cuda.empty_cache()
 
 
 def gpu() -> dict[str, str]:
@@ -273,20 +311,54 @@ def gpu() -> dict[str, str]:
     return {"gpu": name, "cuda": str(torch.version.cuda), "cudnn": str(cudnn)}
 
 
+def chosen(named: Sequence[str]) -> list[str]:
+    """The families asked for: all by default, those of the cookbook by that name."""
+    known = [*FAMILIES, *COOKBOOK]
+    found = [f for name in named for f in (COOKBOOK if name == "cookbook" else [name])]
+    unknown = sorted(set(found) - set(known))
+    if unknown:
+        raise SystemExit(f"unknown: {', '.join(unknown)}; there are {', '.join(known)}, cookbook")
+    return found or known
+
+
+def all_builds(families: Sequence[str], only: str) -> list[Case]:
+    """What the families will compile, each kernel once."""
+    cookbook = [t.ours.build() for f in families if f in COOKBOOK for t in tasks(f, only)]
+    return list({repr(c): c for c in (*builds(families, only), *cookbook)}.values())
+
+
+def rows_and_mean(family: str, only: str) -> list[Row]:
+    """Measure a family, telling of each row."""
+    found = []
+    rows = FAMILIES[family][0](only) if family in FAMILIES else cookbook_rows(family, only)
+    for row in rows:
+        print(f"{row.name}: {row.ours:.0f} against {row.peer:.0f}, {row.ratio:.3f}", flush=True)
+        found.append(row)
+    if family in COOKBOOK:
+        return [*found, *mean_of_best(family, found, COOKBOOK[family][1])]
+    return [*found, *mean_row(family, found, *FAMILIES[family][1:])]
+
+
 def main() -> int:
     """Measure the families asked for and print one table."""
     options = parser(__doc__)
-    options.add_argument("families", nargs="*", help=f"of {', '.join(FAMILIES)}; all by default")
+    options.add_argument("families", nargs="*", help="all by default; see the top of the file")
+    options.add_argument("--all", action="store_true", help="every family")
+    options.add_argument("--prepare", type=Path, help="build into this folder, without a GPU")
+    options.add_argument("--prepared", type=Path, help="take kernels from this folder")
     args = options.parse_args()
-    build_all(builds(args.families or list(FAMILIES), args.only))
-    rows: list[Row] = []
-    for family in args.families or FAMILIES:
-        measure, peer, bar = FAMILIES[family]
-        found = []
-        for row in measure(args.only):
-            print(f"{row.name}: {row.ours:.0f} against {row.peer:.0f}, {row.ratio:.3f}", flush=True)
-            found.append(row)
-        rows += [*found, *mean_row(family, found, peer, bar)]
+    families = chosen([] if args.all else args.families)
+    cases = all_builds(families, args.only)
+    if args.prepare:
+        use_prepared(args.prepare)
+        return min(1, build_all(cases, partial(build, target="cuda -arch=sm_90a")))
+    if args.prepared:
+        use_prepared(args.prepared)
+    build_all(cases)
+    Poison.install()
+    slow = [(f, t.name) for f in families if f in WITH_TRITON for t in tasks(f, args.only)]
+    build_all(slow, warm, WARM_UP_PROCESSES)
+    rows = [row for family in families for row in rows_and_mean(family, args.only)]
     used = versions("tile-frontend", "tile-cuda", "torch", "triton", "nvidia-cuda-nvrtc") | gpu()
     return finish(rows, args, used)
 

@@ -4,9 +4,10 @@ first call in a fresh process.
 A call with three tensors, of a kernel or of the `@tile.jit` function, checks their types, extents,
 strides and devices. It is compared with a launch of them by hand: their addresses are written into
 the arguments and `cuLaunchKernel` is called through ctypes on the current stream, unchecked. A
-bound kernel (`kernel.bind`), which checks addresses only, is compared with `cuLaunchKernel` alone,
-everything prepared. A first call starts with an empty cache and imported modules; the share of each
-stage is printed, and the limit is scaled by what Triton's first call takes in the same run.
+bound kernel (`kernel.bind`), which checks addresses only, and one that runs again on what it was
+bound to, are compared with `cuLaunchKernel` alone, everything prepared. A first call starts with an
+empty cache and imported modules; the share of each stage is printed, and the limit is scaled by
+what Triton's first call takes in the same run.
 
     python benchmarks/gpu_host.py --json FILE --check
 """
@@ -16,7 +17,6 @@ from __future__ import annotations
 import ctypes
 import json
 import os
-import statistics
 import subprocess
 import sys
 import tempfile
@@ -24,6 +24,8 @@ import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from gpu_launches import launches_of, raw_launches
+from host_time import microseconds
 from report import Row, finish, parser, versions
 
 import tile_frontend as tile
@@ -37,8 +39,6 @@ PEER, PEER_S = "triton", 1.3
 one kind of GPU differ by a factor of 1.6 in the speed of one core, so that seconds say little."""
 PROCESSES = 3
 """The first one also reads the compiler's library from the disk."""
-CALLS, ROUNDS = 200, 25
-"""Calls between two synchronizations: fewer than the driver queues without waiting."""
 
 
 @tile.jit(target="cuda")
@@ -70,74 +70,6 @@ def multiply_into(A, B, C):
             T.copy(B[k * 64, bx * 128], B_s)
             T.gemm(A_s, B_s, C_l)
         T.copy(C_l, C[by * 128, bx * 128])
-
-
-def microseconds(calls: dict[str, Callable[[], object]]) -> dict[str, float]:
-    """Median host time of a call of each, taken in turns, back to back."""
-    import torch
-
-    samples: dict[str, list[float]] = {name: [] for name in calls}
-    for f in calls.values():
-        f()
-    for _ in range(ROUNDS):
-        for name, f in calls.items():
-            torch.cuda.synchronize()
-            start = time.perf_counter()
-            for _ in range(CALLS):
-                f()
-            samples[name].append((time.perf_counter() - start) / CALLS * 1e6)
-    torch.cuda.synchronize()
-    return {name: statistics.median(times) for name, times in samples.items()}
-
-
-def launches_of(
-    bind: Callable[[], Callable[[], object]],
-) -> tuple[Callable[[], object], list[tuple[int, ...]]]:
-    """What `bind` makes, and the arguments of its calls of `launchKernel` when it is called. They
-    point into memory that lives as long as that function."""
-    from tile_cuda import recorded
-    from tile_cuda.device import driver
-
-    seen: list[tuple[int, ...]] = []
-
-    class Watched:
-        def __getattr__(self, name: str) -> Any:
-            return getattr(driver(), name)
-
-        def launchKernel(self, *args: int) -> None:
-            seen.append(args)
-            driver().launchKernel(*args)
-
-    recorded.driver = Watched  # type: ignore[assignment]
-    try:
-        made = bind()
-        made()
-    finally:
-        recorded.driver = driver
-    return made, seen
-
-
-def raw_launches(args: tuple[int, ...]) -> dict[str, Callable[[], object]]:
-    """The same launch through each way to the driver, all arguments prepared."""
-    from tile_cuda.device import driver
-
-    launch = ctypes.CDLL("libcuda.so.1").cuLaunchKernel
-    pointer = ctypes.c_void_p
-    ready = (pointer(args[0]), *args[1:8], pointer(args[8]), pointer(args[9]), None)
-    cython = driver().launchKernel
-    ways: dict[str, Callable[[], object]] = {
-        "ctypes": lambda: launch(*ready),
-        "cupy": lambda: cython(*args),
-    }
-    try:
-        from cuda.bindings import driver as bindings
-    except ImportError:
-        return ways
-    function, stream = bindings.CUfunction(args[0]), bindings.CUstream(args[8])
-    ways["cuda.bindings"] = lambda: bindings.cuLaunchKernel(
-        function, *args[1:8], stream, args[9], 0
-    )
-    return ways
 
 
 def by_hand(args: tuple[int, ...], tensors: list[Any], maps: bool) -> Callable[..., None]:
@@ -206,15 +138,17 @@ def launch_rows(only: str) -> Iterator[Row]:
         jitted = add_into if name == "launch" else multiply_into
         hand = by_hand(args, tensors, maps="maps" in name)
         check_by_hand(hand, kernel, tensors)
+        check_by_hand(lambda *_, run=run: run(), kernel, tensors)
         calls = {
             **raw_launches(args),
             "by hand": lambda hand=hand, a=a, b=b, c=c: hand(a, b, c),
             "call": lambda kernel=kernel, a=a, b=b, c=c: kernel(a, b, c),
             "bound": lambda run=run, a=a, b=b, c=c: run(a, b, c),
+            "again": run,
             "jit": lambda f=jitted, a=a, b=b, c=c: f(a, b, c),
             "torch.add": lambda a=a, b=b, c=c: torch.add(a, b, out=c),
         }
-        times = microseconds(calls)
+        times = microseconds(calls, torch.cuda.synchronize)
         check = times["call"] - times["bound"]
         print(
             f"{name}: " + ", ".join(f"{k} {v:.2f}" for k, v in times.items()),
@@ -222,7 +156,8 @@ def launch_rows(only: str) -> Iterator[Row]:
             flush=True,
         )
         alive()
-        for way, peer in (("call", "by hand"), ("jit", "by hand"), ("bound", "ctypes")):
+        pairs = [("call", "by hand"), ("jit", "by hand"), ("bound", "ctypes"), ("again", "ctypes")]
+        for way, peer in pairs:
             ratio = times[peer] / times[way]
             yield Row(f"{name}: {way}", times[way], times[peer], peer, "us", ratio, LAUNCH_BAR)
 

@@ -1,19 +1,29 @@
-"""Timing on a GPU: single calls between events, taken in turns, with a cold L2.
+"""Timing on a GPU with a cold L2, taken in turns: single calls between events, or, for calls that
+are shorter than what an event costs, graphs of many calls.
 
-A call is queued behind a wait of the device, so the host's time to launch it does not count; what a
-caller waits for on the host is another benchmark.
+A single call is queued behind a wait of the device, so the host's time to launch it does not count;
+what a caller waits for on the host is another benchmark. Between events a call takes some
+microseconds more than it does in a program, which is why short ones are replayed as a graph: its
+calls go round copies of the inputs that are larger together than any L2.
 """
 
 from __future__ import annotations
 
 import statistics
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 FLUSH_BYTES = 256 << 20
-"""Written before each call: more than any L2, so that no input is left there."""
+"""Written before each single call, and read between two uses of one input of a graph: more than any
+L2, so that no input is left there."""
 
 WARM_UP = 2
+SHORT_MS = 0.1
+"""Calls below this are timed in graphs."""
+GRAPH_CALLS = 24
+EVENTS, GRAPH = "events", "graph"
+"""How a time was taken."""
+REPLAYS = 9
 
 
 def medians_ms(
@@ -48,6 +58,56 @@ def medians_ms(
         if i >= 4 and spent > budget_ms:
             break
     return [statistics.median(s) for s in samples]
+
+
+def times_ms(
+    run: Mapping[str, Callable[[int], object]], copies: int, budget_ms: float = 250
+) -> tuple[dict[str, float], str]:
+    """Median milliseconds of each function of the number of a copy of the inputs, and how they were
+    taken: GRAPH where the quickest is short, else EVENTS. What no graph takes is left out."""
+    single = {name: (lambda f=f: f(0)) for name, f in run.items()}  # type: ignore[misc]
+    first = medians_ms(list(single.values()), rounds=5, budget_ms=0)
+    if min(first) >= SHORT_MS:
+        found = medians_ms(list(single.values()), budget_ms=budget_ms)
+        return dict(zip(run, found, strict=True)), EVENTS
+    graphs = {name: graph for name, f in run.items() if (graph := _graph(name, f, copies))}
+    return _replayed(graphs, max(GRAPH_CALLS, copies)), GRAPH
+
+
+def _graph(name: str, call: Callable[[int], object], copies: int) -> Any:
+    """A graph of calls that go round the copies, or None where the call cannot be captured."""
+    import torch
+
+    try:
+        for i in range(copies):
+            call(i)
+        torch.cuda.synchronize()
+        graph = torch.cuda.CUDAGraph()
+        with torch.cuda.graph(graph):
+            for i in range(max(GRAPH_CALLS, copies)):
+                call(i % copies)
+    except Exception as error:  # a peer may synchronize, or allocate where it must not
+        print(f"  {name} is not captured: {str(error)[:120]}", flush=True)
+        torch.cuda.synchronize()
+        return None
+    return graph
+
+
+def _replayed(graphs: Mapping[str, Any], calls: int) -> dict[str, float]:
+    import torch
+
+    samples: dict[str, list[float]] = {name: [] for name in graphs}
+    for i in range(REPLAYS + 1):
+        names = list(graphs) if i % 2 == 0 else list(reversed(graphs))
+        for name in names:
+            start, end = _pair(torch)
+            start.record()
+            graphs[name].replay()
+            end.record()
+            end.synchronize()
+            if i:  # the first replay also uploads the graph
+                samples[name].append(start.elapsed_time(end) / calls)
+    return {name: statistics.median(s) for name, s in samples.items()}
 
 
 def _pair(torch: Any) -> tuple[Any, Any]:

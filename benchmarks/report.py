@@ -30,6 +30,8 @@ class Row:
     unit: str
     ratio: float
     bar: float
+    note: str = ""
+    """How it was taken, or what went wrong."""
 
     @property
     def holds(self) -> bool:
@@ -108,7 +110,7 @@ def table(rows: Sequence[Row]) -> str:
             f"{r.ratio:.3f}",
             f"{r.bar:.2f}",
             r.peer_name,
-            "ok" if r.holds else "BELOW",
+            f"{'ok' if r.holds else 'BELOW'}  {r.note}".rstrip(),
         )
         for r in rows
     ]

@@ -56,14 +56,18 @@ def unit(dtype: Any) -> float:
     return float(ml_dtypes.finfo(known).eps)
 
 
-def sum_error(terms: int, scale: float = 1.0) -> float:
-    """How far a float32 sum of `terms` numbers of size `scale` and any sign may be off.
+EPSILON = float(np.finfo(np.float32).eps)
+
+
+def sum_error(terms: float, scale: float = 1.0, eps: float = EPSILON) -> float:
+    """How far a sum of `terms` numbers of size `scale` and any sign may be off, which is kept with
+    the precision `eps`, that of float32 if nothing is said.
 
     A partial sum of n terms is about sqrt(n), so each of n roundings errs by eps / 2 * sqrt(n) at
     most, and all together, being independent, by about eps / 4 * n. The largest of many such sums
     is some standard deviations away, so this is eight times that.
     """
-    return 2 * float(np.finfo(np.float32).eps) * (terms + 8) * scale
+    return 2 * eps * (terms + 8) * scale
 
 
 def normal(rng: np.random.Generator, *shape: int, dtype: Any = np.float32) -> np.ndarray:

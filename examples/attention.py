@@ -71,7 +71,8 @@ def reference(q, k, v, causal):
     k, v = (np.repeat(a, group, axis=2) for a in (k, v))
     score = np.einsum("bihd,bjhd->bhij", q, k) / math.sqrt(q.shape[-1])
     if causal:
-        score = np.where(np.tri(*score.shape[2:], k.shape[1] - q.shape[1]) > 0, score, -np.inf)
+        rows, columns = score.shape[2:]
+        score = np.where(np.tri(rows, columns, columns - rows) > 0, score, -np.inf)
     weight = np.exp(score - score.max(axis=-1, keepdims=True))
     return np.einsum("bhij,bjhd->bihd", weight / weight.sum(axis=-1, keepdims=True), v)
 

@@ -1,9 +1,9 @@
-"""The gradients of attention, in the simple form of two kernels that compute the scores anew.
+"""The gradients of attention in one kernel that computes the scores anew: five products a tile.
 
 Forward left outputs and logarithms of sums, so a tile of weights is one product and one
-exponential. One kernel holds queries and runs over keys, for dQ; the other holds keys and runs
-over queries, for dK and dV, with all tiles transposed so that weights are the left operands as
-they come. No atomics.
+exponential. A block of threads holds keys and runs over queries, with all tiles transposed so that
+weights are the left operands as they come. Gradients of keys and values stay in its registers;
+those of queries are sums over all blocks, formed in float32 in memory and rounded in the end.
 """
 
 import math
@@ -17,9 +17,25 @@ import tile_frontend.language as T
 
 @tile.jit
 def attention_backward(
-    Q, K, V, O, dO, lse, causal, dtype=T.float16, block_M=64, block_N=64, threads=128
+    Q,
+    K,
+    V,
+    O,
+    dO,
+    lse,
+    causal,
+    dtype=T.float16,
+    block=64,
+    step=64,
+    lean=False,
+    stages=2,
+    threads=128,
 ):
-    """dQ, dK and dV [B, heads, S, dim]; lse [B, heads, S] is to base 2, of the scaled scores."""
+    """dQ, dK and dV [B, heads, S, dim]; lse [B, heads, S] is to base 2, of the scaled scores.
+
+    A block of threads holds `block` keys and runs over queries in tiles of `step`. Two products
+    read the gradients of scores: `lean` both from shared memory, else one from registers.
+    """
     B, heads, S, dim = T.const("B, heads, S, dim")
     Q: T.Tensor((B, heads, S, dim), dtype)
     K: T.Tensor((B, heads, S, dim), dtype)
@@ -31,77 +47,61 @@ def attention_backward(
     dK = T.empty((B, heads, S, dim), dtype)
     dV = T.empty((B, heads, S, dim), dtype)
     delta = T.alloc_global((B, heads, S), T.float32)
+    sums = T.alloc_global((B, heads, S, dim), T.float32)
     scale = 1 / math.sqrt(dim)
     scale_2 = scale * math.log2(math.e)
-    with T.Kernel(T.ceildiv(S, block_M), heads, B, threads=threads) as (m, h, b):
-        o, do = (T.alloc_fragment((block_M, dim), T.float32) for _ in range(2))
-        row = T.alloc_fragment((block_M,), T.float32)
-        T.copy(O[b, h, m * block_M, 0], o)
-        T.copy(dO[b, h, m * block_M, 0], do)
-        for i, d in T.Parallel(block_M, dim):
+    with T.Kernel(T.ceildiv(S, block), heads, B, threads=threads) as (m, h, b):
+        o, do = (T.alloc_fragment((block, dim), T.float32) for _ in range(2))
+        row = T.alloc_fragment((block,), T.float32)
+        T.copy(O[b, h, m * block, 0], o)
+        T.copy(dO[b, h, m * block, 0], do)
+        for i, d in T.Parallel(block, dim):
             o[i, d] *= do[i, d]
         T.reduce_sum(o, row, dim=1)
-        T.copy(row, delta[b, h, m * block_M])
-    with T.Kernel(T.ceildiv(S, block_M), heads, B, threads=threads) as (m, h, b):
-        Q_s, dO_s = (T.alloc_shared((block_M, dim), dtype) for _ in range(2))
-        K_s, V_s = (T.alloc_shared((block_N, dim), dtype) for _ in range(2))
-        p, dp = (T.alloc_fragment((block_M, block_N), T.float32) for _ in range(2))
-        ds = T.alloc_fragment((block_M, block_N), dtype)
-        dq = T.alloc_fragment((block_M, dim), T.float32)
-        lse_m, delta_m = (T.alloc_fragment((block_M,), T.float32) for _ in range(2))
-        T.copy(Q[b, h, m * block_M, 0], Q_s)
-        T.copy(dO[b, h, m * block_M, 0], dO_s)
-        T.copy(lse[b, h, m * block_M], lse_m)
-        T.copy(delta[b, h, m * block_M], delta_m)
-        T.clear(dq)
-        end = T.min(S, (m + 1) * block_M) if causal else S
-        for n in T.Pipelined(T.ceildiv(end, block_N), num_stages=2):
-            T.copy(K[b, h, n * block_N, 0], K_s)
-            T.copy(V[b, h, n * block_N, 0], V_s)
-            T.gemm(Q_s, K_s, p, transpose_B=True, clear_accum=True)
-            T.gemm(dO_s, V_s, dp, transpose_B=True, clear_accum=True)
-            for i, j in T.Parallel(block_M, block_N):
-                last = T.min(S, m * block_M + i + 1) if causal else S
-                seen = n * block_N + j < last
-                p[i, j] = T.if_then_else(seen, T.exp2(p[i, j] * scale_2 - lse_m[i]), 0)
-            for i, j in T.Parallel(block_M, block_N):
-                ds[i, j] = p[i, j] * (dp[i, j] - delta_m[i])
-            T.gemm(ds, K_s, dq)
-        for i, d in T.Parallel(block_M, dim):
-            dq[i, d] *= scale
-        T.copy(dq, dQ[b, h, m * block_M, 0])
-    with T.Kernel(T.ceildiv(S, block_N), heads, B, threads=threads) as (n, h, b):
-        Q_s, dO_s = (T.alloc_shared((block_M, dim), dtype) for _ in range(2))
-        K_s, V_s = (T.alloc_shared((block_N, dim), dtype) for _ in range(2))
-        lse_s, delta_s = (T.alloc_shared((block_M,), T.float32) for _ in range(2))
-        p, dp = (T.alloc_fragment((block_N, block_M), T.float32) for _ in range(2))
-        p_16, ds = (T.alloc_fragment((block_N, block_M), dtype) for _ in range(2))
-        dk, dv = (T.alloc_fragment((block_N, dim), T.float32) for _ in range(2))
-        T.copy(K[b, h, n * block_N, 0], K_s)
-        T.copy(V[b, h, n * block_N, 0], V_s)
+        T.copy(row, delta[b, h, m * block])
+        T.fill(sums[b, h, m * block : (m + 1) * block, 0:dim], 0)
+    with T.Kernel(T.ceildiv(S, block), heads, B, threads=threads) as (n, h, b):
+        Q_s, dO_s = (T.alloc_shared((step, dim), dtype) for _ in range(2))
+        K_s, V_s = (T.alloc_shared((block, dim), dtype) for _ in range(2))
+        ds_s = T.alloc_shared((block, step), dtype)
+        lse_s, delta_s = (T.alloc_shared((step,), T.float32) for _ in range(2))
+        p, dp = (T.alloc_fragment((block, step), T.float32) for _ in range(2))
+        p_16, ds = (T.alloc_fragment((block, step), dtype) for _ in range(2))
+        dk, dv = (T.alloc_fragment((block, dim), T.float32) for _ in range(2))
+        dq = T.alloc_fragment((step, dim), T.float32)
+        T.copy(K[b, h, n * block, 0], K_s)
+        T.copy(V[b, h, n * block, 0], V_s)
         T.clear(dk)
         T.clear(dv)
-        first = n * block_N // block_M if causal else 0
-        for m in T.Pipelined(first, T.ceildiv(S, block_M), num_stages=2):
-            T.copy(Q[b, h, m * block_M, 0], Q_s)
-            T.copy(dO[b, h, m * block_M, 0], dO_s)
-            T.copy(lse[b, h, m * block_M], lse_s)
-            T.copy(delta[b, h, m * block_M], delta_s)
+        first = n * block // step if causal else 0
+        for m in T.Pipelined(first, T.ceildiv(S, step), num_stages=stages):
+            T.copy(Q[b, h, m * step, 0], Q_s)
+            T.copy(dO[b, h, m * step, 0], dO_s)
+            T.copy(lse[b, h, m * step], lse_s)
+            T.copy(delta[b, h, m * step], delta_s)
             T.gemm(K_s, Q_s, p, transpose_B=True, clear_accum=True)
             T.gemm(V_s, dO_s, dp, transpose_B=True, clear_accum=True)
-            for j, i in T.Parallel(block_N, block_M):
-                query, earliest = m * block_M + i, n * block_N + j if causal else 0
-                seen = query >= earliest and query < S
-                p[j, i] = T.if_then_else(seen, T.exp2(p[j, i] * scale_2 - lse_s[i]), 0)
-            T.copy(p, p_16)
+            for j, i in T.Parallel(block, step):
+                query, earliest = m * step + i, n * block + j if causal else 0
+                seen = query >= earliest and query < S and n * block + j < S
+                p_16[j, i] = T.if_then_else(seen, T.exp2(p[j, i] * scale_2 - lse_s[i]), 0)
             T.gemm(p_16, dO_s, dv)
-            for j, i in T.Parallel(block_N, block_M):
-                ds[j, i] = p[j, i] * (dp[j, i] - delta_s[i])
-            T.gemm(ds, Q_s, dk)
-        for j, d in T.Parallel(block_N, dim):
+            for j, i in T.Parallel(block, step):
+                ds[j, i] = p_16[j, i] * (dp[j, i] - delta_s[i])
+            T.copy(ds, ds_s)
+            T.gemm(ds_s if lean else ds, Q_s, dk)
+            T.gemm(ds_s, K_s, dq, transpose_A=True, clear_accum=True)
+            T.atomic_add(sums[b, h, m * step, 0], dq)
+        for j, d in T.Parallel(block, dim):
             dk[j, d] *= scale
-        T.copy(dk, dK[b, h, n * block_N, 0])
-        T.copy(dv, dV[b, h, n * block_N, 0])
+        T.copy(dk, dK[b, h, n * block, 0])
+        T.copy(dv, dV[b, h, n * block, 0])
+    with T.Kernel(T.ceildiv(S, block), heads, B, threads=threads) as (m, h, b):
+        dq = T.alloc_fragment((block, dim), T.float32)
+        T.copy(sums[b, h, m * block, 0], dq)
+        for i, d in T.Parallel(block, dim):
+            dq[i, d] *= scale
+        T.copy(dq, dQ[b, h, m * block, 0])
     return dQ, dK, dV
 
 
@@ -142,15 +142,15 @@ def case(B, heads, S, dim, causal, tiles, **more):
     )
 
 
-def tiles(block_M, block_N, threads=128):
-    return {"block_M": block_M, "block_N": block_N, "threads": threads}
+def tiles(block, step, threads=128):
+    return {"block": block, "step": step, "threads": threads}
 
 
 CASES = [
     case(1, 2, 100, 64, True, {"gfx1100": tiles(32, 32, 256), "apple9": tiles(32, 32)}),
     case(
         *(1, 1, 65, 128, False),
-        {"gfx942": tiles(32, 32), "gfx1100": tiles(16, 32, 256), "apple9": tiles(32, 16)},
+        {"gfx942": tiles(32, 32), "gfx1100": tiles(32, 16, 256), "apple9": tiles(16, 32)},
         emulate=False,
     ),
 ]

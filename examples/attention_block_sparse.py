@@ -5,6 +5,7 @@ Indices come from memory; the copies of a pipelined loop are asynchronous all th
 """
 
 import math
+from functools import partial
 
 import numpy as np
 from _run import Case, main, normal, unit
@@ -88,7 +89,7 @@ def case(B, heads, S, dim, most, block, **more):
     return Case(
         kernel=sparse_attention,
         inputs=inputs,
-        reference=lambda *args: reference(*args, block),
+        reference=partial(reference, block=block),
         options={"block": block},
         tiles={"gfx1100": {"threads": 256}},
         # Weights and output are rounded to float16; values are within 4.

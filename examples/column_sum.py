@@ -12,7 +12,7 @@ import tile_frontend.language as T
 
 
 @tile.jit
-def column_sum(X, dtype, parts=3, block_M=16, block_N=64):
+def column_sum(X, dtype, parts=3, block_M=16, block_N=64, threads=128):
     M, N = T.const("M, N")
     X: T.Tensor((M, N), dtype)
     Y = T.empty((N,), T.float32)
@@ -21,7 +21,7 @@ def column_sum(X, dtype, parts=3, block_M=16, block_N=64):
         zero = T.alloc_fragment((block_N,), T.float32)
         T.clear(zero)
         T.copy(zero, Y[bx * block_N])
-    with T.Kernel(T.ceildiv(N, block_N), parts, threads=128) as (bx, part):
+    with T.Kernel(T.ceildiv(N, block_N), parts, threads=threads) as (bx, part):
         x = T.alloc_fragment((block_M, block_N), dtype)
         sums = T.alloc_fragment((block_M, block_N), T.float32)
         total = T.alloc_fragment((block_N,), T.float32)

@@ -16,7 +16,7 @@ import tile_frontend.language as T
 
 @tile.jit
 def flash_decoding(  # noqa: C901 -- loops over elements are steps, not branches
-    Q, K, V, table, lengths, splits, dtype=T.float16, rows=16
+    Q, K, V, table, lengths, splits, dtype=T.float16, rows=16, stages=2, threads=128
 ):
     """O [B, heads, dim] of pages K, V [pages, page, kv_heads, dim] that `table` [B, most] names."""
     B, heads, dim, pages, page, kv_heads, most = T.const(
@@ -32,7 +32,8 @@ def flash_decoding(  # noqa: C901 -- loops over elements are steps, not branches
     lse = T.alloc_global((B, heads, splits), T.float32)
     scale = math.log2(math.e) / math.sqrt(dim)
     group = heads // kv_heads
-    with T.Kernel(splits, kv_heads, B, threads=128) as (part, g, b):
+    # Blocks of one stretch follow each other: a page has its key heads side by side.
+    with T.Kernel(kv_heads, splits, B, threads=threads) as (g, part, b):
         Q_s = T.alloc_shared((rows, dim), dtype)
         K_s = T.alloc_shared((page, dim), dtype)
         V_s = T.alloc_shared((page, dim), dtype)
@@ -47,7 +48,7 @@ def flash_decoding(  # noqa: C901 -- loops over elements are steps, not branches
         T.fill(top, -1e30)  # finite: a part without keys has no maximum
         used = T.ceildiv(lengths[b], page)
         each = T.ceildiv(used, splits)
-        for n in T.Pipelined(part * each, T.min(used, (part + 1) * each), num_stages=2):
+        for n in T.Pipelined(part * each, T.min(used, (part + 1) * each), num_stages=stages):
             T.copy(K[table[b, n], 0:page, g, :], K_s)
             T.gemm(Q_s, K_s, score, transpose_B=True, clear_accum=True)
             for i, j in T.Parallel(rows, page):
@@ -73,7 +74,7 @@ def flash_decoding(  # noqa: C901 -- loops over elements are steps, not branches
         for i in T.Parallel(rows):
             if i < group:
                 lse[b, g * group + i, part] = top[i] + T.log2(T.max(total[i], 1e-30))
-    with T.Kernel(heads, B, threads=128) as (h, b):
+    with T.Kernel(heads, B, threads=32) as (h, b):  # one warp has all parts: no barrier
         o = T.alloc_fragment((splits, dim), T.float32)
         share = T.alloc_fragment((splits,), T.float32)
         top, total = (T.alloc_fragment((1,), T.float32) for _ in range(2))

@@ -12,17 +12,17 @@ import tile_frontend.language as T
 
 
 @tile.jit
-def matmul_int8(A, B, block_M=64, block_N=64, block_K=64):
+def matmul_int8(A, B, block_M=64, block_N=64, block_K=64, stages=3, threads=128):
     M, N, K = T.const("M, N, K")
     A: T.Tensor((M, K), T.int8)
     B: T.Tensor((N, K), T.int8)
     C = T.empty((M, N), T.int32)
-    with T.Kernel(T.ceildiv(N, block_N), T.ceildiv(M, block_M), threads=128) as (bx, by):
+    with T.Kernel(T.ceildiv(N, block_N), T.ceildiv(M, block_M), threads=threads) as (bx, by):
         A_s = T.alloc_shared((block_M, block_K), T.int8)
         B_s = T.alloc_shared((block_N, block_K), T.int8)
         C_l = T.alloc_fragment((block_M, block_N), T.int32)
         T.clear(C_l)
-        for k in T.Pipelined(T.ceildiv(K, block_K), num_stages=3):
+        for k in T.Pipelined(T.ceildiv(K, block_K), num_stages=stages):
             T.copy(A[by * block_M, k * block_K], A_s)
             T.copy(B[bx * block_N, k * block_K], B_s)
             T.gemm(A_s, B_s, C_l, transpose_B=True)
@@ -31,19 +31,21 @@ def matmul_int8(A, B, block_M=64, block_N=64, block_K=64):
 
 
 @tile.jit
-def matmul_int8_scaled(A, B, rows, columns, block_M=64, block_N=64, block_K=64):
+def matmul_int8_scaled(
+    A, B, rows, columns, block_M=64, block_N=64, block_K=64, stages=3, threads=128
+):
     M, N, K = T.const("M, N, K")
     A: T.Tensor((M, K), T.int8)
     B: T.Tensor((N, K), T.int8)
     rows: T.Tensor((M,), T.float32)
     columns: T.Tensor((N,), T.float32)
     C = T.empty((M, N), T.float16)
-    with T.Kernel(T.ceildiv(N, block_N), T.ceildiv(M, block_M), threads=128) as (bx, by):
+    with T.Kernel(T.ceildiv(N, block_N), T.ceildiv(M, block_M), threads=threads) as (bx, by):
         A_s = T.alloc_shared((block_M, block_K), T.int8)
         B_s = T.alloc_shared((block_N, block_K), T.int8)
         C_l = T.alloc_fragment((block_M, block_N), T.int32)
         T.clear(C_l)
-        for k in T.Pipelined(T.ceildiv(K, block_K), num_stages=3):
+        for k in T.Pipelined(T.ceildiv(K, block_K), num_stages=stages):
             T.copy(A[by * block_M, k * block_K], A_s)
             T.copy(B[bx * block_N, k * block_K], B_s)
             T.gemm(A_s, B_s, C_l, transpose_B=True)

@@ -1,9 +1,11 @@
 """4-bit weights, 16-bit activations: groups of 128 weights share a scale and a zero point.
 
-The weight is packed once, offline, by `pack`: two numbers to a byte, neighbours along K. A kernel
-reads a quarter of the bytes of float16, unpacks them to float16 in registers and multiplies on the
-matrix unit. A step along K lies inside of a group, so scale and zero are one number for each row of
-a tile.
+The weight is packed once, offline, by `pack`: eight numbers to a word, those that one thread needs
+where a matrix unit takes the weight from registers, and the words of a group that one thread needs
+one behind the other. Scale and zero of a group share a word too. So a kernel reads a quarter of the
+bytes of float16, with wide loads. It makes floats of two numbers at a time, without conversions: in
+the mantissa of a large power of two a number stands for itself. Two register tiles take turns
+(`parts`): one is filled while the matrix unit reads the other.
 """
 
 import numpy as np
@@ -13,74 +15,107 @@ import tile_frontend as tile
 import tile_frontend.language as T
 
 GROUP = 128
-"""Weights along K that share a scale and a zero."""
+"""Weights along K that share a scale and a zero, both whole steps of a kernel."""
+WORD = 8
+"""Numbers in a word."""
+FOURS = 0x000F000F
+"""The lowest four bits of both halves of a word."""
 
 
-def pack(weights):
-    """(N, K) numbers from 0 to 15 -> (N, K / 2) bytes, the even column in the low half."""
-    return (weights[:, 0::2] | weights[:, 1::2] << 4).astype(np.uint8)
+def pack(weights, scales, zeros):
+    """(N, K) numbers from 0 to 15, (N, K / 128) scales and whole zeros from 0 to 15 -> (N, K / 8)
+    words of weights and (K / 128, N) words of a scale, the lower half, and a zero, the upper one.
+
+    Four threads share a row of the matrix unit's operand. Word 4p + b of a group is for thread p:
+    it has the columns 2p and 2p + 1 of four eights, those of the group's b-th 32 columns. The even
+    ones are in the lower half of the word, the lowest four bits are of the first eight.
+    """
+    if not ((zeros >= 0) & (zeros < 16) & (zeros == np.round(zeros))).all():
+        raise ValueError("zeros are whole numbers from 0 to 15")
+    n, k = weights.shape
+    parts = weights.astype(np.uint32).reshape(n, k // GROUP, 4, 4, 4, 2)  # b, eight, p, even or odd
+    bits = 4 * np.arange(4, dtype=np.uint32)[:, None, None] + np.array([0, 16], np.uint32)
+    words = (parts << bits).sum(axis=(3, 5), dtype=np.uint32).swapaxes(2, 3).reshape(n, k // WORD)
+    facts = scales.astype(np.float16).view(np.uint16) | zeros.astype(np.uint32) << 16
+    return words.view(np.int32), np.ascontiguousarray(facts.T).view(np.int32)
 
 
-def unpack(packed):
-    """What `pack` packed."""
-    return np.stack([packed & 15, packed >> 4], axis=2).reshape(len(packed), -1)
+def unpack(words, facts):
+    """The float64 weights that `pack` packed, each rounded to float16 as the kernels' are."""
+    n, groups = len(words), len(facts)
+    bits = 4 * np.arange(4, dtype=np.uint32)[:, None, None] + np.array([0, 16], np.uint32)
+    words = words.astype(np.uint32).reshape(n, groups, 4, 4).swapaxes(2, 3)[:, :, :, None, :, None]
+    facts = facts.astype(np.uint32).T[..., None]
+    scales = (facts & 0xFFFF).astype(np.uint16).view(np.float16).astype(np.float64)
+    weights = ((words >> bits & 15).reshape(n, groups, GROUP) - (facts >> 16) * 1.0) * scales
+    return weights.astype(np.float16).astype(np.float64).reshape(n, -1)
+
+
+def floats(word, odd):
+    """The lowest four bits of both halves of a word as float16, 1024 more than the number; where
+    `odd` is 1, the next four bits, 64 more."""
+    return T.reinterpret(
+        word & T.uint32(FOURS) << odd * 4 | 0x64006400 - odd * 0x10001000, T.float16x2
+    )
+
+
+def scale_of(fact):
+    return T.extract_lane(T.reinterpret(fact, T.float16x2), 0)
+
+
+def zeros_of(fact):
+    """The zero in both halves of a word."""
+    return (T.cast(fact, T.uint32) >> 16) * T.uint32(0x10001)
 
 
 @tile.jit
-def matmul_w4a16(A, W, scales, zeros, block_M=32, block_N=64, block_K=64):
-    """C = A @ ((W - zeros) * scales).T"""
+def matmul_w4a16(A, W, facts, block_M=32, block_N=64, stages=3, threads=128, parts=1):
+    """C = A @ ((weights - zeros) * scales).T, W and facts as `pack` made them."""
     M, N, K = T.const("M, N, K")
     A: T.Tensor((M, K), T.float16)
-    W: T.Tensor((N, K // 2), T.uint8)
-    scales: T.Tensor((N, K // GROUP), T.float16)
-    zeros: T.Tensor((N, K // GROUP), T.float16)
+    W: T.Tensor((N, K // WORD), T.int32)
+    facts: T.Tensor((K // GROUP, N), T.int32)
     C = T.empty((M, N), T.float16)
-    with T.Kernel(T.ceildiv(N, block_N), T.ceildiv(M, block_M), threads=128) as (bx, by):
-        A_s = T.alloc_shared((block_M, block_K), T.float16)
-        W_s = T.alloc_shared((block_N, block_K // 2), T.uint8)
-        W_l = T.alloc_fragment((block_N, block_K), T.float16)
+    columns = GROUP // parts
+    with T.Kernel(T.ceildiv(N, block_N), T.ceildiv(M, block_M), threads=threads) as (bx, by):
+        A_s = T.alloc_shared((block_M, GROUP), T.float16)
+        W_s = T.alloc_shared((block_N, GROUP // WORD), T.int32)
+        facts_s = T.alloc_shared((block_N,), T.int32)
+        W_l = [T.alloc_fragment((block_N, columns), T.float16) for _ in range(parts)]
         C_t = T.alloc_fragment((block_N, block_M), T.float32)
         T.clear(C_t)
-        for k in T.Pipelined(K // block_K, num_stages=3):
-            T.copy(A[by * block_M, k * block_K], A_s)
-            T.copy(W[bx * block_N, k * (block_K // 2)], W_s)
-            for i, j in T.Parallel(block_N, block_K):
-                number = (W_s[i, j // 2] >> (j % 2 * 4)) & 15
-                row, group = bx * block_N + i, k * block_K // GROUP
-                zero, scale = zeros[row, group], scales[row, group]
-                W_l[i, j] = (T.cast(number, T.float32) - zero) * scale
-            T.gemm(W_l, A_s, C_t, transpose_B=True)
+        for k in T.Pipelined(K // GROUP, num_stages=stages):
+            T.copy(A[by * block_M, k * GROUP], A_s)
+            T.copy(W[bx * block_N, k * (GROUP // WORD)], W_s)
+            T.copy(facts[k, bx * block_N], facts_s)
+            for part in range(parts):
+                for i, j in T.Parallel(block_N, columns):
+                    word = W_s[i, j % 8 // 2 * 4 + part * columns // 32 + j // 32]
+                    odd = T.cast(j // 8 % 2, T.uint32)
+                    numbers = floats(T.cast(word, T.uint32) >> (j // 16 % 2 * 8), odd)
+                    zeros = floats(zeros_of(facts_s[i]) << odd * 4, odd)
+                    pair = (numbers - zeros) * T.Broadcast(scale_of(facts_s[i]), 2)
+                    W_l[part][i, j] = T.extract_lane(pair, j % 2)
+                at = part * columns
+                T.gemm(W_l[part], A_s[:, at : at + columns], C_t, transpose_B=True)
         for j, i in T.Parallel(block_N, block_M):
             C[by * block_M + i, bx * block_N + j] = C_t[j, i]
     return C
 
 
-def inputs(M, N, K):
-    def made(rng):
-        groups = N, K // GROUP
-        return (
-            normal(rng, M, K, dtype=np.float16),
-            pack(rng.integers(0, 16, (N, K))),
-            rng.uniform(0.05, 0.2, groups).astype(np.float16),
-            rng.integers(6, 10, groups).astype(np.float16),
-        )
-
-    return made
+def packed(rng, N, K):
+    groups = N, K // GROUP
+    scales = rng.uniform(0.05, 0.2, groups).astype(np.float16)
+    return pack(rng.integers(0, 16, (N, K)), scales, rng.integers(6, 10, groups))
 
 
-def reference(a, packed, scales, zeros):
-    """The products in float64, of weights that are rounded to float16 as the kernel's are."""
-    scales, zeros = (np.repeat(x, GROUP, axis=1) for x in (scales, zeros))
-    weights = (unpack(packed) - zeros) * scales
-    return a @ weights.astype(np.float16).astype(np.float64).T
-
-
-def case(M, N, K, **options):
+def case(M, N, K, tiles=None, **options):
     return Case(
         kernel=matmul_w4a16,
-        inputs=inputs(M, N, K),
-        reference=reference,
+        inputs=lambda rng: (normal(rng, M, K, dtype=np.float16), *packed(rng, N, K)),
+        reference=lambda a, words, facts: a @ unpack(words, facts).T,
         options=options,
+        tiles=tiles or {},
         rtol=unit(np.float16),
         atol=sum_error(K),
         name=f"{M}x{N}x{K}",
@@ -90,7 +125,9 @@ def case(M, N, K, **options):
 CASES = [
     case(5, 72, 384),
     case(65, 130, 256),
-    case(64, 128, 256, block_M=64, block_N=128),  # two blocks of rows in each warp's registers
+    # Two blocks of rows in each warp's registers.
+    case(64, 128, 256, tiles={"gfx1100": {"threads": 256}}, block_M=64, block_N=128),
+    case(40, 64, 512, parts=2),
 ]
 
 if __name__ == "__main__":

@@ -13,7 +13,7 @@ import tile_frontend.language as T
 
 
 @tile.jit
-def forward(X, W, B, dtype=T.float16, rows=4, eps=1e-5):
+def forward(X, W, B, dtype=T.float16, rows=4, eps=1e-5, threads=128):
     """Y = n * W + B with n = (X - mean) * r, [M, N]; mean and r = 1 / sqrt(variance + eps), [M]."""
     M, N = T.const("M, N")
     X: T.Tensor((M, N), dtype)
@@ -22,10 +22,15 @@ def forward(X, W, B, dtype=T.float16, rows=4, eps=1e-5):
     Y = T.empty((M, N), dtype)
     mean_of = T.empty((M,), T.float32)
     R = T.empty((M,), T.float32)
-    with T.Kernel(T.ceildiv(M, rows), threads=128) as block:
+    with T.Kernel(T.ceildiv(M, rows), threads=threads) as block:
+        given = T.alloc_fragment((rows, N), dtype)
+        weight, bias = (T.alloc_fragment((N,), dtype) for _ in range(2))
         x, square = (T.alloc_fragment((rows, N), T.float32) for _ in range(2))
         mean, r = (T.alloc_fragment((rows,), T.float32) for _ in range(2))
-        T.copy(X[block * rows, 0], x)
+        T.copy(X[block * rows, 0], given)
+        T.copy(W, weight)  # under way beside the row
+        T.copy(B, bias)
+        T.copy(given, x)
         T.reduce_sum(x, mean, dim=1)
         for i in T.Parallel(rows):
             mean[i] /= N
@@ -37,8 +42,8 @@ def forward(X, W, B, dtype=T.float16, rows=4, eps=1e-5):
         for i in T.Parallel(rows):
             r[i] = T.rsqrt(r[i] / N + eps)
         for i, j in T.Parallel(rows, N):
-            x[i, j] = x[i, j] * r[i] * W[j] + B[j]
-        T.copy(x, Y[block * rows, 0])
+            given[i, j] = x[i, j] * r[i] * weight[j] + bias[j]
+        T.copy(given, Y[block * rows, 0])
         T.copy(mean, mean_of[block * rows])
         T.copy(r, R[block * rows])
     return Y, mean_of, R

@@ -6,6 +6,7 @@ two products, and heads are the rows of the matrix unit's tile.
 """
 
 import math
+from functools import partial
 
 import numpy as np
 from _run import Case, main, normal, unit
@@ -15,7 +16,9 @@ import tile_frontend.language as T
 
 
 @tile.jit
-def mla_decode(Q, Q_pos, KV, K_pos, scale, dtype=T.float16, rows=16, block=32, threads=128):
+def mla_decode(
+    Q, Q_pos, KV, K_pos, scale, dtype=T.float16, rows=16, block=32, stages=2, threads=128
+):
     """O [B, heads, latent] of Q, KV [B, S, latent] and their positional parts."""
     B, heads, latent, rope, S = T.const("B, heads, latent, rope, S")
     Q: T.Tensor((B, heads, latent), dtype)
@@ -38,7 +41,7 @@ def mla_decode(Q, Q_pos, KV, K_pos, scale, dtype=T.float16, rows=16, block=32, t
         T.clear(out)
         T.clear(total)
         T.fill(top, -T.infinity(T.float32))
-        for n in T.Pipelined(T.ceildiv(S, block), num_stages=2):
+        for n in T.Pipelined(T.ceildiv(S, block), num_stages=stages):
             T.copy(KV[b, n * block, 0], KV_s)
             T.copy(K_pos[b, n * block, 0], Kp_s)
             T.gemm(Q_s, KV_s, score, transpose_B=True, clear_accum=True)
@@ -79,7 +82,7 @@ def case(B, heads, S, latent, rope, **more):
     return Case(
         kernel=mla_decode,
         inputs=lambda rng: tuple(normal(rng, *s, dtype=np.float16) for s in shapes),
-        reference=lambda *args: reference(*args, scale),
+        reference=partial(reference, scale=scale),
         options={"scale": scale, **more.pop("options", {})},
         # Weights and output are rounded to float16; values are within 4.
         rtol=unit(np.float16),

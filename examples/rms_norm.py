@@ -13,26 +13,29 @@ import tile_frontend.language as T
 
 
 @tile.jit
-def forward(X, W, dtype=T.float16, rows=4, eps=1e-6):
+def forward(X, W, dtype=T.float16, rows=4, eps=1e-6, threads=128):
     """Y = X * r * W with r = 1 / sqrt(mean of X * X + eps), [M, N], and r, [M]."""
     M, N = T.const("M, N")
     X: T.Tensor((M, N), dtype)
     W: T.Tensor((N,), dtype)
     Y = T.empty((M, N), dtype)
     R = T.empty((M,), T.float32)
-    with T.Kernel(T.ceildiv(M, rows), threads=128) as block:
-        x = T.alloc_fragment((rows, N), T.float32)
-        square = T.alloc_fragment((rows, N), T.float32)
+    with T.Kernel(T.ceildiv(M, rows), threads=threads) as block:
+        given = T.alloc_fragment((rows, N), dtype)
+        weight = T.alloc_fragment((N,), dtype)
+        x, square = (T.alloc_fragment((rows, N), T.float32) for _ in range(2))
         scale = T.alloc_fragment((rows,), T.float32)
-        T.copy(X[block * rows, 0], x)
+        T.copy(X[block * rows, 0], given)
+        T.copy(W, weight)  # under way beside the row
+        T.copy(given, x)
         for i, j in T.Parallel(rows, N):
             square[i, j] = x[i, j] * x[i, j]
         T.reduce_sum(square, scale, dim=1)
         for i in T.Parallel(rows):
             scale[i] = T.rsqrt(scale[i] / N + eps)
         for i, j in T.Parallel(rows, N):
-            x[i, j] = x[i, j] * scale[i] * W[j]
-        T.copy(x, Y[block * rows, 0])
+            given[i, j] = x[i, j] * scale[i] * weight[j]
+        T.copy(given, Y[block * rows, 0])
         T.copy(scale, R[block * rows])
     return Y, R
 

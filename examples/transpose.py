@@ -13,16 +13,16 @@ import tile_frontend.language as T
 
 
 @tile.jit
-def transpose(X, dtype, block=64):
+def transpose(X, dtype, block_M=64, block_N=64, threads=128):
     M, N = T.const("M, N")
     X: T.Tensor((M, N), dtype)
     Y = T.empty((N, M), dtype)
-    with T.Kernel(T.ceildiv(N, block), T.ceildiv(M, block), threads=128) as (bx, by):
-        X_s = T.alloc_shared((block, block), dtype)
-        Y_l = T.alloc_fragment((block, block), dtype)
-        T.copy(X[by * block, bx * block], X_s)
+    with T.Kernel(T.ceildiv(N, block_N), T.ceildiv(M, block_M), threads=threads) as (bx, by):
+        X_s = T.alloc_shared((block_M, block_N), dtype)
+        Y_l = T.alloc_fragment((block_N, block_M), dtype)
+        T.copy(X[by * block_M, bx * block_N], X_s)
         T.transpose(X_s, Y_l)
-        T.copy(Y_l, Y[bx * block, by * block])
+        T.copy(Y_l, Y[bx * block_N, by * block_M])
     return Y
 
 

@@ -17,7 +17,7 @@ from tile_ir.testing.requires import requires
 
 pytestmark = pytest.mark.gates
 
-kernels = module_at(Path(__file__).parents[1] / "e2e" / "manual_kernels.py")
+kernels = module_at(Path(__file__).parents[1] / "language" / "manual_kernels.py")
 
 PIPELINES = {
     "three slots": (lambda: kernels.pipeline(depth=3), {"HGMMA", "UTMALDG", "SYNCS"}),

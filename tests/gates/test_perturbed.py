@@ -186,6 +186,16 @@ def test_a_perturbed_kernel_overlaps_where_its_graph_allows(name, disassembler, 
     assert re.search(case.order, order), order
 
 
+def test_a_product_of_few_tiles_is_shared_by_two_blocks(disassembler, tmp_path):
+    """Sums go to the other block's memory from registers, 16 bytes at a time."""
+    case = Case(matmul(M=64, N=4096, block_M=64, threads=128), order=STEADY)
+    plan, order, opcodes = built(case, {}, disassembler, tmp_path)
+    assert plan.value("matmul.k.split", 1) == 2
+    assert plan.value("matmul.tiles.claim", "") == "hardware"
+    assert {"UTMALDG", "HGMMA", "STAS", "UCGABAR_ARV"} <= opcodes
+    assert re.search(case.order, order), order
+
+
 @pytest.mark.parametrize("name", [n for n, case in CASES.items() if case.pins])
 def test_pinned_decisions_change_the_order_of_instructions(name, disassembler, tmp_path):
     case = CASES[name]

@@ -5,10 +5,6 @@ from pathlib import Path
 import pytest
 
 from tile_ir.testing.by_path import module_at
-from tile_ir.testing.requires import requires
-
-POISON = 0xFF
-"""The byte of undefined memory: NaN in every float type, -1 in integers."""
 
 
 @pytest.fixture(autouse=True)
@@ -16,34 +12,9 @@ def anew(cache_of_the_session):
     """Every test compiles into the session's cache."""
 
 
-@pytest.fixture(scope="session")
-def torch():
-    """PyTorch with a GPU."""
-    found = pytest.importorskip("torch")
-    requires("a GPU", found.cuda.is_available())
-    pytest.importorskip("cupy")
-    return found
-
-
 @pytest.fixture(autouse=True)
-def poisoned_outputs(torch, monkeypatch):
-    """Make new outputs full of garbage, so that an element that is never written shows."""
-    from tile_frontend.adapters.torch_tensors import TorchAdapter
-
-    maker = TorchAdapter.maker
-
-    def poisoned(self, shape, dtype, device):
-        make = maker(self, shape, dtype, device)
-
-        def made():
-            tensor = make()
-            if tensor.numel():
-                tensor.view(torch.uint8).fill_(POISON)
-            return tensor
-
-        return made
-
-    monkeypatch.setattr(TorchAdapter, "maker", poisoned)
+def poisoned_outputs(poisoned_tensors):
+    """An element that is never written shows."""
 
 
 @pytest.fixture(scope="session")

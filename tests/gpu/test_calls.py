@@ -139,6 +139,29 @@ def test_a_bound_kernel_takes_any_like_arguments(torch, kernels):
     assert torch.equal(run(c, b), c + b)
 
 
+@pytest.mark.parametrize("name", ["add", "matmul"])
+def test_a_bound_kernel_runs_again_on_its_arguments(torch, kernels, name):
+    shape, dtype = ((100,), torch.float32) if name == "add" else ((256, 256), torch.float16)
+    a, b = (torch.randn(shape, device="cuda").to(dtype) for _ in range(2))
+    if name == "add":
+        kernel, expected = kernels.add.compile(dtype=T.float32), torch.add
+    else:
+        kernel = kernels.matmul.compile(M=256, N=256, K=256, **HALF, block=(128, 128, 64))
+        expected = torch.matmul
+    run = kernel.bind(a, b)
+    for stream in (torch.cuda.current_stream(), torch.cuda.Stream()):
+        a.copy_(torch.randn_like(a))
+        torch.cuda.synchronize()
+        with torch.cuda.stream(stream):
+            got = run()
+        stream.synchronize()
+        assert (got.double() - expected(a, b).double()).abs().max().item() < 0.05
+    with ThreadPoolExecutor(4) as pool:
+        found = [job.result() for job in [pool.submit(run) for _ in range(100)]]
+    torch.cuda.synchronize()
+    assert all(torch.equal(one, got) for one in found)
+
+
 def test_other_arguments_of_a_known_kernel_are_still_checked(torch, kernels):
     a = torch.randn(100, device="cuda")
     kernel = kernels.add.compile(dtype=T.float32)

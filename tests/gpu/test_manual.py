@@ -9,7 +9,7 @@ from tile_ir.testing.by_path import module_at
 from tile_ir.testing.requires import requires
 
 pytestmark = pytest.mark.gpu
-kernels = module_at(Path(__file__).parents[1] / "e2e" / "manual_kernels.py")
+kernels = module_at(Path(__file__).parents[1] / "language" / "manual_kernels.py")
 REPEATS = 50
 
 PRODUCTS = {
