@@ -26,9 +26,11 @@ PACKAGES: dict[str, Path] = {
     for file in sorted(ROOT.glob("packages/*/pyproject.toml"))
 }
 TOY_PASS = "tests/plugins/tile-toy-pass"
-PROGRAMS = ("atomics", "copies", "dtypes", "loops", "macros", "math", "reductions", "tensors")
-LANGUAGE = tuple(f"tests/e2e/test_{name}.py" for name in PROGRAMS)
-"""What tests whole programs of the language without asking for a target."""
+STRANGERS = (TOY_PASS, "tests/plugins/opencl", "tests/plugins/foreign")
+"""Distributions that are not ours; each is installed from its wheel, as its users would."""
+LANGUAGE = "tests/language"
+"""Whole programs of the language, most of which ask for no target."""
+TORCH_FOR_CPU = os.environ.get("TORCH_INDEX", "https://download.pytorch.org/whl/cpu")
 QUICKSTART = ("tile-ir", "tile-passes", "tile-cpu", "tile-frontend")
 REQUIREMENT = re.compile(r"([A-Za-z0-9._-]+)(?:\[([^\]]*)\])?\s*(.*)")
 
@@ -113,6 +115,15 @@ def gates(session: nox.Session) -> None:
 
 
 @nox.session
+def torch(session: nox.Session) -> None:
+    """Operators of torch and arrays of JAX on this processor; CI leaves them out for their size."""
+    session.install("torch", f"--index-url={TORCH_FOR_CPU}")  # without the libraries of GPUs
+    install_all(session, *dependency_groups(WORKSPACE, "test"), "jax", "numpy")
+    folders = ("tests/torch", "tests/e2e/test_torch_ops.py", "tests/e2e/test_libraries.py")
+    session.run("pytest", "-n", "1", "-m", "not gpu", *(session.posargs or folders))
+
+
+@nox.session
 def sanitize(session: nox.Session) -> None:
     """A few small kernels on this machine's GPU under the vendor's checker of accesses and
     races."""
@@ -138,9 +149,64 @@ def emulate(session: nox.Session) -> None:
     folders = ("tests/emulate", *(str(p) for p in sorted(ROOT.glob("packages/*/tests/emulate"))))
     if session.posargs[:1] == ["--on"]:  # the language's own tests, compiled for that target
         target, *chosen = session.posargs[1:]
-        session.run("pytest", "-n", "2", f"--on={target}", *(chosen or LANGUAGE))
+        session.run("pytest", "-n", "2", f"--on={target}", *(chosen or [LANGUAGE]))
         return
     session.run("pytest", "-n", "2", *(session.posargs or folders))
+
+
+@nox.session
+def plugins(session: nox.Session) -> None:
+    """Strangers' distributions, from wheels and with our wheels only: a pass, a target that runs
+    its kernels for real, another compiler. The target passes conformance through level run."""
+    folder = Path(session.create_tmp()) / "wheels"
+    ours = build_wheels(session, {"tile-ir", "tile-passes", "tile-frontend"}, folder)
+    strange = folder / "strange"
+    session.run("pip", "wheel", "--quiet", "--no-deps", "--wheel-dir", str(strange), *STRANGERS)
+    testing = requirements("tile-ir", "oracle", "testing")
+    session.install(*map(str, ours), *(r for r in testing if r[:5] != "tile-"), "hatchling>=1.25")
+    session.install(*(f"{w}[run]" if "opencl" in w.name else str(w) for w in strange.glob("*.whl")))
+    session.run("pip", "check")
+    opencl_device(session)
+    session.env["POCL_CACHE_DIR"] = str(folder.parent / "pocl")
+    tested = ("python", "-m", "tile_ir.testing.conformance")
+    report = folder.parent / "opencl.json"
+    session.run(*tested, "opencl", "--level", "run", "--json", str(report))
+    session.run(*tested, "fold-times-one", "--pass")
+    session.run("pytest", "-q", "--error-on-skip", "tests/plugins", *session.posargs)
+    sources = sorted((ROOT / STRANGERS[1]).rglob("*.py"))
+    counts = {f.name: len(f.read_text().splitlines()) for f in sources}
+    session.log(f"tile-opencl: {sum(counts.values())} lines of Python {counts}")
+
+
+def opencl_device(session: nox.Session) -> None:
+    """Have a device that runs OpenCL on this machine's CPU: Debian's, or that of PyPI."""
+    if any(Path("/etc/OpenCL/vendors").glob("*.icd")):
+        return
+    if shutil.which("apt-get") and hasattr(os, "geteuid") and os.geteuid() == 0:
+        session.run("apt-get", "update", "-qq", external=True)
+        wanted = ("install", "-y", "-qq", "--no-install-recommends", "pocl-opencl-icd")
+        session.run("apt-get", *wanted, external=True, silent=True)
+        return
+    session.install("pocl-binary-distribution>=3.0")
+
+
+@nox.session
+def surface(session: nox.Session) -> None:
+    """Write the stub and the pages that list the names of the language; `-- --check` compares."""
+    extras = {r for name in PACKAGES for r in requirements(name, "test") if r[:5] != "tile-"}
+    install_all(session, *sorted(extras))
+    for script in ("stubs", "reference", "surface"):
+        session.run("python", f"docs/generate/{script}.py", *session.posargs)
+
+
+@nox.session
+def typing(session: nox.Session) -> None:
+    """The examples as an editor sees them: every name of the language known, nothing wrong."""
+    install_all(
+        session, *dependency_groups(WORKSPACE, "types"), *dependency_groups(WORKSPACE, "typing")
+    )
+    session.run("pyright", "--pythonpath", str(Path(session.bin) / "python"))
+    session.run("mypy", "--config-file", "examples/mypy.ini", "examples")
 
 
 @nox.session
