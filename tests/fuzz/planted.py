@@ -9,7 +9,7 @@ from tile_ir import build
 from tile_ir import expr as ex
 from tile_ir.core import Function
 from tile_ir.expr import Binary, Cast, Const
-from tile_ir.ops import Alloc, Channel, Copy, Fill, For, Gemm, If, Issue, Reduce, Store, Sync
+from tile_ir.ops import Alloc, Channel, Copy, Fill, For, Gemm, Release, Store, Sync
 from tile_ir.rewrite import map_all_exprs, map_exprs, map_stmts, with_body
 from tile_passes.pipeline import Pipeline, Step
 
@@ -75,7 +75,7 @@ def dropped_clip(s):
 
 @once
 def wrong_init(s):
-    if isinstance(s, Gemm) and isinstance(s.init, Binary) and s.init.op == "==":
+    if isinstance(s, Gemm) and isinstance(s.init, Binary) and s.init.op == "eq":
         return dataclasses.replace(s, init=build.eq(s.init.a, build.add(s.init.b, 1)))
     return None
 
@@ -101,27 +101,21 @@ def missing_sync(s):
 def swapped_stage(s):
     if not isinstance(s, For):
         return None
-
-    def late(e):
-        if isinstance(e, Binary) and e.op == "+" and e.a is s.var and isinstance(e.b, Const):
-            return build.add(e.a, int(e.b.value) - 1)
+    gone = [inner for inner in s.body if isinstance(inner, Release)]
+    if not gone or not any(isinstance(inner, Gemm) for inner in s.body):
         return None
-
-    def visit(inner):
-        if not isinstance(inner, Issue):
-            return None
-        return dataclasses.replace(
-            inner, body=map_all_exprs(inner.body, lambda e: ex.rewrite(e, late, {}))
-        )
-
-    body = map_stmts(s.body, visit)
-    return None if body is s.body else dataclasses.replace(s, body=body)
+    kept = [inner for inner in s.body if inner not in gone]
+    at = next(n for n, inner in enumerate(kept) if isinstance(inner, Gemm))
+    return dataclasses.replace(s, body=(*kept[:at], *gone, *kept[at:]))
 
 
 @everywhere
 def lost_conversion(e):
-    if isinstance(e, Cast) and isinstance(e.a, Cast) and e.a.a.dtype is e.dtype:
-        return e.a.a
+    sides = (e.a, e.b) if isinstance(e, Binary) and e.op == "mul" else ()
+    if len(sides) == 2 and all(isinstance(x, Cast) and x.dtype.is_float for x in sides):
+        narrow = [x.a for x in sides]
+        if narrow[0].dtype is narrow[1].dtype and narrow[0].dtype.is_float:
+            return build.cast(build.mul(*narrow), e.dtype)
     return None
 
 
@@ -141,7 +135,7 @@ def wrong_split(s):
 
 @once
 def missing_tail(s):
-    if isinstance(s, For) and isinstance(s.start, Binary) and s.start.op == "*":
+    if isinstance(s, For) and isinstance(s.start, Binary) and s.start.op == "mul":
         return ()
     return None
 
@@ -149,7 +143,7 @@ def missing_tail(s):
 @once
 def wrong_swizzle(s):
     def other(e):
-        return build.bit_or(e.a, e.b) if isinstance(e, Binary) and e.op == "^" else None
+        return build.bit_or(e.a, e.b) if isinstance(e, Binary) and e.op == "xor" else None
 
     if isinstance(s, Store):
         made = map_exprs(s, lambda e: ex.rewrite(e, other, {}))
@@ -159,26 +153,12 @@ def wrong_swizzle(s):
 
 @everywhere
 def wrong_comparison(e):
-    return build.le(e.a, e.b) if isinstance(e, Binary) and e.op == "<" else None
+    return build.le(e.a, e.b) if isinstance(e, Binary) and e.op == "lt" else None
 
 
 @once
 def live_fill_removed(s):
     return () if isinstance(s, Fill) else None
-
-
-@once
-def wrong_axis(s):
-    if isinstance(s, Reduce) and len(s.src.ranges) == 2 and s.kind == "max":
-        return dataclasses.replace(s, kind="min")
-    return None
-
-
-@once
-def inverted_guard(s):
-    if isinstance(s, If) and not s.orelse and s.cond.dtype.is_bool:
-        return dataclasses.replace(s, cond=build.logical_not(s.cond))
-    return None
 
 
 GPU, CPU = "cuda -arch=sm_80", "cpu -arch=x86-64-v3"
@@ -187,8 +167,8 @@ PLANTED = (
     Planted("a wrong init of a product", "init-gemm", GPU, wrong_init),
     Planted("a ring one slot short", "expand-pipeline", GPU, short_ring),
     Planted("a missing barrier", "lower-threads", GPU, missing_sync),
-    Planted("a stage too early", "expand-pipeline", GPU, swapped_stage),
-    Planted("a lost conversion", "simplify", GPU, lost_conversion),
+    Planted("a slot released before its use", "expand-pipeline", GPU, swapped_stage),
+    Planted("a lost conversion", "lower-threads", GPU, lost_conversion),
     Planted("a wrong reduction identity", "lower-tiles", CPU, wrong_identity),
     Planted("a wrong split of trips", "lower-mma", CPU, wrong_split),
     Planted("no tail of a vector loop", "vectorize", CPU, missing_tail),

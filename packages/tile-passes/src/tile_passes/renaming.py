@@ -69,7 +69,7 @@ def renamed(body: Body, names: Names) -> Body:
 
 def with_names(body: Body, vars_: Mapping[Var, Var], buffers: Mapping[str, str]) -> Body:
     """The statements with variables and buffers under the names that the mappings give."""
-    to = _Renaming(dict(vars_), dict(buffers))
+    to = _Renaming(dict[Expr, Expr](vars_.items()), dict(buffers))
     return tuple(_statement(s, to) for s in body)
 
 

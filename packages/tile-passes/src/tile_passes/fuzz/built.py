@@ -18,7 +18,7 @@ from tile_ir.diag import TileError
 from tile_ir.expr import Expr, Var
 from tile_ir.expr import rewrite as rewritten
 from tile_ir.ops import Kernel
-from tile_ir.plugin import discover, load, resolve
+from tile_ir.plugin import load, resolve
 from tile_ir.rewrite import bound_vars, declared, walk
 from tile_ir.target import parse_target
 from tile_ir.testing.host_memory import call_on_host
@@ -100,13 +100,8 @@ def _called(fn: Function, args: Mapping[str, Any], target: str, on: str | None) 
         return call_on_host(runtime.load(artifact, path), fn, args)
 
 
-def emulators() -> tuple[str, ...]:
-    """The installed devices that stand in for others."""
-    return tuple(entry.name for entry in discover("tile.devices"))
-
-
 def merged(cases: Sequence[Case]) -> Function:
-    """One function with the kernels of all, whose n-th program has names that begin with `p<n>_`."""
+    """One function with the kernels of all; names of the n-th program begin with `p<n>_`."""
     parts = [_named(case.function, _prefix(n)) for n, case in enumerate(cases)]
     return Function(
         name="programs",

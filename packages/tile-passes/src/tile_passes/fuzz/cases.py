@@ -49,12 +49,14 @@ class Case:
 
 def every_target() -> tuple[str, ...]:
     """Each architecture that an installed target describes, as text."""
-    names = [entry.name for entry in discover("tile.targets")]
-    return tuple(
-        f"{name} -arch={arch}"
-        for name in sorted(names)
-        for arch in sorted(spec_files(load("tile.targets", name)))
-    )
+    names = [
+        (entry.name, arch)
+        for entry in discover("tile.targets")
+        for arch in spec_files(load("tile.targets", entry.name))
+    ]
+    # Some names are of products, and stand for an architecture that has a name, too.
+    found = {f"{name} -arch={spec_of(f'{name} -arch={arch}').arch}" for name, arch in names}
+    return tuple(sorted(found))
 
 
 @cache

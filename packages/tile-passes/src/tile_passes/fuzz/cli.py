@@ -108,9 +108,13 @@ def _told(report: Report, files: list[Path]) -> str:
 
 
 def _replay(options: argparse.Namespace) -> ExitStatus:
-    from tile_passes.fuzz.corpus import read_case
+    from tile_passes.fuzz.corpus import read_cases
 
-    found = {str(path): replayed(*read_case(path)) for path in options.replay}
+    found = {
+        f"{path} for {case.target}": replayed(case, device)
+        for path in options.replay
+        for case, device in read_cases(path)
+    }
     if options.json:
         print(json.dumps({name: f and asdict(f) for name, f in found.items()}))
     else:

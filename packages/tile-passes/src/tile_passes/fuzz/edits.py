@@ -5,23 +5,33 @@ else. Whoever reduces keeps those that still show the mistake.
 from __future__ import annotations
 
 import dataclasses
-from typing import TYPE_CHECKING
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
 from tile_ir import build
 from tile_ir import expr as ex
-from tile_ir.core import Buffer, Function, Param, Region
+from tile_ir.core import Buffer, Function, Param, Range, Region
 from tile_ir.expr import Const, Expr, Load, Var
 from tile_ir.opdef import Stmt, opdef
-from tile_ir.ops import Alloc, Atomic, For, If, Kernel, Parallel, Store, Tiles, View
-from tile_ir.rewrite import map_exprs, map_stmts, substitute, walk, with_body
+from tile_ir.ops import Alloc, Atomic, Copy, Fill, For, If, Kernel, Parallel, Store, Tiles, View
+from tile_ir.rewrite import declared, map_exprs, map_stmts, substitute, walk, with_body
 from tile_ir.rewrite import replace as changed
+from tile_passes.renaming import with_buffer
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
     from tile_ir.opdef import Body
 
-__all__ = ["constants", "expressions", "fewer_statements", "plainer", "tidied", "with_dims"]
+__all__ = [
+    "constants",
+    "expressions",
+    "fewer_buffers",
+    "fewer_statements",
+    "plainer",
+    "tidied",
+    "with_dims",
+]
 
 
 def fewer_statements(fn: Function) -> Iterator[Function]:
@@ -45,7 +55,7 @@ def _without(fn: Function, gone: frozenset[int]) -> Function:
                 continue
             fields = opdef(s).of_kind("region")
             kept.append(changed(s, **{f.name: body(getattr(s, f.name)) for f in fields}))
-        return tuple(s for s in kept if not isinstance(s, Kernel) or any(_work(s)))
+        return tuple(kept)
 
     return with_body(fn, body(fn.body))
 
@@ -56,14 +66,15 @@ def _work(s: Kernel) -> Iterator[Stmt]:
 
 def plainer(fn: Function) -> Iterator[Function]:
     """One statement replaced by what it holds, or with a property at its default."""
+    buffers = declared(fn)
     for at, s in enumerate(walk(fn.body)):
-        for body in _unwrapped(s):
+        for body in (*_unwrapped(s), *_moved(s, buffers)):
             yield _exchanged(fn, at, body)
         for f in opdef(s).fields:
-            default = f.default
+            default: Any = f.default
             missing = default is dataclasses.MISSING or getattr(s, f.name) == default
             if not missing and not (isinstance(s, Kernel) and f.name == "threads"):
-                yield _exchanged(fn, at, (dataclasses.replace(s, **{f.name: default}),))
+                yield _exchanged(fn, at, (changed(s, **{f.name: default}),))
 
 
 def _unwrapped(s: Stmt) -> Iterator[Body]:
@@ -78,6 +89,20 @@ def _unwrapped(s: Stmt) -> Iterator[Body]:
             one = (*s.extents[:at], build.const(1), *s.extents[at + 1 :])
             if extent is not one[at]:
                 yield (dataclasses.replace(s, extents=one),)
+
+
+def _moved(s: Stmt, buffers: Mapping[str, Buffer]) -> Iterator[Body]:
+    """A copy as a fill, a loop that only moves a whole buffer as a copy."""
+    if isinstance(s, Copy):
+        one = build.const(1, buffers[s.dst.buffer].dtype)
+        yield (Fill(dst=s.dst, value=one, clip=s.clip, span=s.span),)
+    if isinstance(s, Parallel) and len(s.body) == 1 and isinstance(s.body[0], Store):
+        store = s.body[0]
+        if isinstance(store.value, Load):
+            src, dst = buffers[store.value.buffer], buffers[store.buffer]
+            if src.rank == dst.rank:
+                corner = build.region(dst, [(0, extent) for extent in src.shape])
+                yield (Copy(src=build.whole(src), dst=corner, clip=True, span=s.span),)
 
 
 def _exchanged(fn: Function, place: int, new: Body) -> Function:
@@ -102,7 +127,28 @@ def expressions(fn: Function) -> Iterator[Function]:
     for e in sorted(found, key=lambda e: -len(ex.walk(e))):
         if not isinstance(e, (Const, Var)):
             for new in _smaller(e):
-                yield _rewritten(fn, lambda n, old=e, new=new: new if n is old else None)
+                yield _rewritten(fn, _one(e, new))
+
+
+def fewer_buffers(fn: Function) -> Iterator[Function]:
+    """One buffer standing for another of the same kind, too."""
+    made = [s.buffer for s in walk(fn.body) if isinstance(s, Alloc)]
+    for at, kept in enumerate(made):
+        for gone in made[at + 1 :]:
+            if dataclasses.replace(gone, name=kept.name) == kept:
+                yield _shared(fn, gone.name, kept.name)
+
+
+def _shared(fn: Function, gone: str, kept: str) -> Function:
+    def unallocated(s: Stmt) -> Body | None:
+        return () if isinstance(s, Alloc) and s.buffer.name == gone else None
+
+    body = map_stmts(fn.body, unallocated)
+    return with_body(fn, tuple(with_buffer(s, gone, kept) for s in body))
+
+
+def _one(old: Expr, new: Expr) -> Callable[[Expr], Expr | None]:
+    return lambda e: new if e is old else None
 
 
 def _tops(s: Stmt) -> Iterator[Expr]:
@@ -130,8 +176,8 @@ def _false(e: Expr) -> bool | int | float:
 
 
 def constants(fn: Function) -> Iterator[Function]:
-    """Every integer of some value replaced by a smaller one, in extents and expressions alike: so
-    tiles, boxes and loops shrink together.
+    """Every integer of some value replaced by a smaller one: everywhere, so that tiles, boxes and
+    loops shrink together; in the extents of tiles and boxes alone; in those of parameters alone.
     """
     found = {
         int(e.value)
@@ -142,7 +188,10 @@ def constants(fn: Function) -> Iterator[Function]:
     for value in sorted(found, reverse=True):
         for new in dict.fromkeys((1, 2, value // 2)):
             if new < value:
-                yield _rewritten(fn, lambda n, v=value, to=new: _number(n, v, to))
+                number = partial(_number, old=value, new=new)
+                yield _rewritten(fn, number)
+                yield _smaller_tiles(fn, number)
+                yield dataclasses.replace(fn, params=_rewritten(fn, number).params)
 
 
 def _number(e: Expr, old: int, new: int) -> Expr | None:
@@ -173,7 +222,7 @@ def with_dims(fn: Function, dims: Mapping[str, int]) -> Iterator[Function]:
     """The program with one symbolic dimension fixed at its value."""
     for dim in fn.dims:
         value = build.const(dims[dim.name], dim.dtype)
-        made = _rewritten(fn, lambda n, d=dim, v=value: v if n is d else None)
+        made = _rewritten(fn, _one(dim, value))
         yield dataclasses.replace(made, dims=tuple(d for d in fn.dims if d is not dim))
 
 
@@ -197,6 +246,33 @@ def _rewritten(fn: Function, node: Callable[[Expr], Expr | None]) -> Function:
     return dataclasses.replace(fn, params=params, body=map_stmts(fn.body, stmt))
 
 
+def _smaller_tiles(fn: Function, node: Callable[[Expr], Expr | None]) -> Function:
+    """The program with expressions exchanged in what is allocated, in the extents of boxes and of
+    parallel loops.
+    """
+
+    def expr(e: Expr) -> Expr:
+        return ex.rewrite(e, node, {})
+
+    def extents(value: Any) -> Any:
+        if not isinstance(value, Region):
+            return value
+        ranges = tuple(Range(r.start, expr(r.extent)) for r in value.ranges)
+        return Region(value.buffer, ranges, value.slot)
+
+    def stmt(s: Stmt) -> Stmt:
+        if isinstance(s, (Alloc, View)):
+            shape = tuple(map(expr, s.buffer.shape))
+            return dataclasses.replace(s, buffer=dataclasses.replace(s.buffer, shape=shape))
+        if isinstance(s, Parallel):
+            return dataclasses.replace(s, extents=tuple(map(expr, s.extents)))
+        return changed(
+            s, **{f.name: extents(getattr(s, f.name)) for f in opdef(s).of_kind("operand")}
+        )
+
+    return with_body(fn, map_stmts(fn.body, stmt))
+
+
 def tidied(fn: Function) -> Function:
     """The program without empty bodies, and without buffers, parameters and dimensions that
     nothing uses.
@@ -205,16 +281,14 @@ def tidied(fn: Function) -> Function:
     def empty(s: Stmt) -> Body | None:
         if isinstance(s, (For, Parallel)) and not s.body:
             return ()
+        if isinstance(s, Kernel) and not any(_work(s)):
+            return ()
         return () if isinstance(s, If) and not s.then and not s.orelse else None
 
     body = map_stmts(fn.body, empty)
+    while (kept := _without_unused(body, _names(body))) is not body:
+        body = kept
     used = _names(body)
-    while True:
-        unused = lambda s: isinstance(s, (Alloc, View)) and s.buffer.name not in used  # noqa: E731 -- reads the set of this round
-        kept = map_stmts(body, lambda s: () if unused(s) else None)
-        if kept is body:
-            break
-        body, used = kept, _names(kept)
     params = tuple(p for p in fn.params if p.name in used)
     left = {v for p in params if p.buffer for e in p.buffer.shape for v in ex.free_vars(e)}
     left |= {v for s in walk(body) for e in _every(s) for v in ex.free_vars(e)}
@@ -225,6 +299,13 @@ def tidied(fn: Function) -> Function:
         dims=tuple(d for d in fn.dims if d in left),
         results=tuple(r for r in fn.results if r in used),
     )
+
+
+def _without_unused(body: Body, used: frozenset[str]) -> Body:
+    def unused(s: Stmt) -> Body | None:
+        return () if isinstance(s, (Alloc, View)) and s.buffer.name not in used else None
+
+    return map_stmts(body, unused)
 
 
 def _names(body: Body) -> frozenset[str]:

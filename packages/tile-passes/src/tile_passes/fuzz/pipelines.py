@@ -11,7 +11,7 @@ from tile_passes.registry import builtin, known_passes
 if TYPE_CHECKING:
     from random import Random
 
-__all__ = ["OPTIONAL", "UNFINISHED", "named", "text_of", "thinned"]
+__all__ = ["OPTIONAL", "named", "text_of", "thinned"]
 
 OPTIONAL = frozenset(
     {
@@ -31,9 +31,6 @@ OPTIONAL = frozenset(
     }
 )
 """Passes without which a program still compiles and means the same."""
-
-UNFINISHED: dict[str, str] = {}
-"""Pass -> the later pass that completes what it begins: in between a program need not run."""
 
 _LEFT_OUT = 0.3
 _AGAIN = 0.15

@@ -5,12 +5,13 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING
 
-from tile_ir.diag import InternalError, TileError
 from tile_ir.verify import verify
 from tile_passes.fuzz import edits
 from tile_passes.fuzz.checks import Finding, step_change
+from tile_passes.fuzz.pipelines import OPTIONAL
 from tile_passes.pipeline import Pipeline
 
 if TYPE_CHECKING:
@@ -21,6 +22,12 @@ __all__ = ["reduced", "shows_at_last"]
 
 Shows = Callable[["Case"], bool]
 """Whether a case still shows the mistake."""
+
+FAMILIES = (
+    *(edits.fewer_statements, edits.plainer, edits.constants),
+    *(edits.fewer_buffers, edits.expressions),
+)
+"""Edits in the order in which they are tried: those that take most away first."""
 
 _COARSE = 0.25
 """Absolute error of a result that no rounding explains: edits may remove what keeps numbers small,
@@ -34,8 +41,8 @@ class _Hunt:
     shows: Shows
     end: float
 
-    @property
     def is_over(self) -> bool:
+        """Whether the time is up."""
         return time.monotonic() >= self.end
 
     def holds(self, case: Case) -> bool:
@@ -44,8 +51,16 @@ class _Hunt:
             return False
         try:
             return self.shows(case)
-        except (TileError, InternalError):  # the program means nothing
+        except Exception:  # the program means nothing, or shows another mistake than the one
             return False
+
+
+def _round(case: Case, hunt: _Hunt) -> Case:
+    """The case after every family of edits once."""
+    for family in FAMILIES:
+        case = _taken(case, family, hunt)
+    case = _taken(case, partial(edits.with_dims, dims=case.dims), hunt)
+    return _smaller_dims(case, hunt)
 
 
 def shows_at_last(finding: Finding) -> Shows:
@@ -62,19 +77,17 @@ def reduced(case: Case, shows: Shows, seconds: float = 60.0) -> Case:
     """The shortest case that edits lead to and that `shows` the mistake, within the time.
 
     Every edit is kept only if the program verifies and the oracle runs it without complaint, so
-    what is left is valid.
+    what is left is valid. Elements of results that nothing writes, or that are computed from such,
+    count for nothing.
     """
     hunt = _Hunt(shows, time.monotonic() + seconds)
     coarse = replace(case, tolerance=_coarse(case))
     case = coarse if hunt.holds(coarse) else case
-    before = None
-    while before is not case and not hunt.is_over:
-        before = case
-        for family in (edits.fewer_statements, edits.plainer, edits.constants, edits.expressions):
-            case = _taken(case, family, hunt)
-        dims = case.dims
-        case = _taken(case, lambda fn, dims=dims: edits.with_dims(fn, dims), hunt)  # type: ignore[misc]  # mypy cannot infer a default
-        case = _smaller_dims(case, hunt)
+    while not hunt.is_over():
+        shorter = _round(case, hunt)
+        if shorter is case:
+            break
+        case = shorter
     return _fewer_passes(case, hunt)
 
 
@@ -86,9 +99,9 @@ def _coarse(case: Case) -> dict[str, float]:
 def _taken(case: Case, family: Callable[[Function], Iterator[Function]], hunt: _Hunt) -> Case:
     """The case after every edit of a family that keeps the mistake."""
     skip = 0
-    while not hunt.is_over:
+    while not hunt.is_over():
         for number, fn in enumerate(family(case.function)):
-            if hunt.is_over:
+            if hunt.is_over():
                 return case
             if number < skip:
                 continue
@@ -104,7 +117,7 @@ def _taken(case: Case, family: Callable[[Function], Iterator[Function]], hunt: _
 
 def _with(case: Case, fn: Function) -> Case | None:
     """The case of another function; None for one that has nothing left."""
-    if not fn.body or not fn.params:
+    if not fn.body:
         return None
     left = {p.name for p in fn.params} | {d.name for d in fn.dims}
     return replace(
@@ -119,19 +132,22 @@ def _smaller_dims(case: Case, hunt: _Hunt) -> Case:
     for name, value in case.dims.items():
         for new in dict.fromkeys((1, 2, 3, value // 2, value - 1)):
             made = replace(case, dims={**case.dims, name: new})
-            if 0 < new < value and not hunt.is_over and hunt.holds(made):
+            if 0 < new < value and not hunt.is_over() and hunt.holds(made):
                 case = made
                 break
     return case
 
 
 def _fewer_passes(case: Case, hunt: _Hunt) -> Case:
-    """Without the passes before the last one that the mistake does not need."""
+    """Without those passes before the last one that may be missing and do not matter here: they
+    only make programs better, or decide what has a default.
+    """
     at = len(case.pipeline.steps) - 2
-    while at >= 0 and not hunt.is_over:
+    while at >= 0 and not hunt.is_over():
         steps = case.pipeline.steps
         made = replace(case, pipeline=Pipeline((*steps[:at], *steps[at + 1 :])))
-        if hunt.holds(made):
+        may_lack = steps[at].run.name in OPTIONAL or steps[at].run.phase == "plan"
+        if may_lack and hunt.holds(made):
             case = made
         at -= 1
     return case

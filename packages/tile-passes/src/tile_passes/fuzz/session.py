@@ -69,7 +69,9 @@ class Mistake:
     @property
     def lines(self) -> int:
         """Lines of IR of the reduced program."""
-        return sum(not line.startswith("//") for line in self.text.strip().splitlines())
+        return sum(
+            bool(line) and not line.startswith(("#", "tile.ir")) for line in self.text.splitlines()
+        )
 
 
 @dataclass(slots=True, kw_only=True)
