@@ -46,7 +46,8 @@ class EmulationSource:
       the target's kernels are `compiled`.
     * `host`: Python text that defines `bind(rt)`, which returns the function's host part. `rt` has
       `kernel(name, formats, threads, shared)`, `tensor_map(name, bits, box, row_bytes)`
-      (and `f32` where the engine adds numbers of that type), `allocate(bytes)`, `workers()` and `failed(message)`.
+      (and `f32` where the engine adds numbers of that type), `allocate(bytes)`, `workers()` and
+      `failed(message)`.
     * `regions`: Python text that defines `regions(*arguments)`, which returns a list of (name,
       address, bytes, whether it is written) of what the arguments point to.
     * `places`: what a position in the program is: position -> (instruction, line of the generated

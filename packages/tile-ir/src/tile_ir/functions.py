@@ -120,7 +120,7 @@ _TABLE = [
             "warp_width": "threads of a warp, 32 on a target without warps",
             "thread_index": "number of this thread in its block, from 0",
             "lane_index": "number of this thread in its warp, from 0",
-            "warp_index": "number of this thread's warp in its block, from 0; all lanes ask at once",
+            "warp_index": "number of this thread's warp in its block, from 0; asked by all lanes",
             "block_rank": "number of this block in its cluster, from 0",
         },
     ),

@@ -143,13 +143,34 @@ def test_the_command_fails_where_the_level_is_not_reached(capsys):
 
 
 @pytest.mark.parametrize(
-    "words", [["mine", "--level", "soft"], ["mine", "--of", "no_such_module:Checks"], []]
+    "words",
+    [
+        ["mine", "--level", "soft"],
+        ["mine", "--of", "no_such_module:Checks"],
+        ["mine", "--of", "pathlib:Path"],
+        ["mine", "--samples", "scan,no_such_sample"],
+        ["mine", "--samples", ","],
+        ["mine", "--json", "/there/is/no/folder/mine.json"],
+        [],
+    ],
 )
 def test_options_that_make_no_sense(words, capsys):
     with pytest.raises(SystemExit) as stopped:
         main(words)
     assert stopped.value.code == 2
     assert "error:" in capsys.readouterr().err
+
+
+def test_a_class_with_a_sample_that_is_none_is_refused():
+    """It would pass without a check."""
+    with pytest.raises(ValueError, match=r"no samples \['gem'\]"):
+        type("Checked", (Conformance,), {"samples": ("gem",)})
+
+
+def test_a_target_that_is_not_installed_refuses_no_sample(capsys):
+    assert main(["abacus", "--level", "emit", "--samples", "scan"]) == 1
+    out = capsys.readouterr().out
+    assert "failed       emit: samples are emitted or refused by name: scan" in out
 
 
 def test_a_target_that_is_not_installed_fails_at_its_first_level(capsys):

@@ -4,6 +4,7 @@ import pytest
 
 from tile_ir.diag import Span
 from tile_passes.emit import Writer, c_name
+from tile_passes.emit.names import c_string
 
 
 def test_blocks_indent_and_chain():
@@ -45,7 +46,23 @@ def test_line_directives_name_the_file():
         ("a.b", "a_b"),
         ("2x", "_2x"),
         ("é", "_"),
+        ("linux", "linux_"),
+        ("operator", "operator_"),
+        ("uint8_t", "uint8_t_"),
     ],
 )
 def test_identifiers(name, want):
     assert c_name(name) == want
+
+
+@pytest.mark.parametrize(
+    ("text", "want"),
+    [
+        ('a "b" \\ \n\t', r'"a \"b\" \\ \n\t"'),
+        ("\x071 \x85", r'"\0071 \302\205"'),
+        ("é ≥ \U0001f680 \ud800", r'"\u00e9 \u2265 \U0001f680 ?"'),
+        ("what????/", r'"what?\?\?\?/"'),
+    ],
+)
+def test_strings(text, want):
+    assert c_string(text) == want

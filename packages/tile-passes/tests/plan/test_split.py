@@ -166,6 +166,8 @@ def test_operands_that_threads_make_and_further_products_into_the_sums() -> None
         ("        gemm", "        parallel (i) in (64) { store C_l[i, 0] = 1.0 }\n        gemm"),
         ("        gemm", "        atomic add C[0, 0], 1.0\n        gemm"),
         ("      fill", "      copy c[:] -> C[0, :]\n      fill"),
+        ("      fill", "      call_extern bump()\n      fill"),
+        ("        gemm", "        call_extern bump()\n        gemm"),
         (") dims (M) {", ") dims (M) numerics strict {"),
     ],
 )

@@ -47,6 +47,7 @@ CODES: dict[str, tuple[str, str]] = {
     "E2409": (
         "no name for an exported library",
         "A library, its functions and its Python package have one name: a word of lower-case "
-        "letters, digits and `_` that begins with a letter and is no keyword of Python.",
+        "letters, digits and `_` that begins with a letter, is no keyword of Python and does not "
+        "begin with `tile_`; that of a wheel is no module of Python. A version is as in `1.2`.",
     ),
 }

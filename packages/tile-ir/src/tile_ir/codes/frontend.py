@@ -445,8 +445,8 @@ CODES: dict[str, tuple[str, str]] = {
     ),
     "E1518": (
         "schedule of roles that contradicts itself",
-        "T.annotate_ws_schedule takes roles of different warps, pipelines with versions, and scopes "
-        "that name them. It changes nothing else: how roles are divided is planned.",
+        "T.annotate_ws_schedule takes roles of different warps, pipelines with versions, and "
+        "scopes that name them. It changes nothing else: how roles are divided is planned.",
     ),
     "E1521": (
         "not for single threads",

@@ -11,11 +11,12 @@ import numpy as np
 from tile_ir import expr as ex
 from tile_ir.diag import TileError
 from tile_ir.interp.storage import Storage, allocate, array_shape, zero
-from tile_ir.numerics import wrap
+from tile_ir.numerics import convert, wrap
 from tile_ir.numerics.array import to_numpy_dtype
 from tile_ir.opdef import Access
 from tile_ir.ops import View
 from tile_ir.rewrite import all_effects, walk
+from tile_ir.types import f64
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -92,7 +93,7 @@ def _array(p: Buffer, given: Any) -> np.ndarray[Any, Any]:
 
 def _scalar(p: Var, given: Any) -> Any:
     if p.dtype.is_float:
-        return to_numpy_dtype(p.dtype).type(given)
+        return to_numpy_dtype(p.dtype).type(convert(float(given), f64, p.dtype))
     value = int(given)
     if wrap(value, p.dtype) != value:
         fix = f"pass a number from {p.dtype.min_value} to {p.dtype.max_value}"

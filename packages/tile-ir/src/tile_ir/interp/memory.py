@@ -83,7 +83,7 @@ def alloc(cx: Compiler, s: Alloc) -> Callable[[Env], None]:
             made = env.block.shared.setdefault(b.name, made)
         if tile or seen_by_peers:
             env.block.tiles[b.name] = made
-        if other is not None:
+        if other is not None and other in env.bufs:  # or it is of another kernel
             made.array, made.defined = env.bufs[other].array, env.bufs[other].defined
         env.bufs[b.name] = made
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tile_ir.expr import Binary, Bitcast, Broadcast, Call, Cast, Const, Expr, Ramp, Select
+from tile_ir.numerics import literal_bits
 from tile_ir.types import f16, u16
 from tile_passes.emit.packed_halves import DECODE, is_pair
 
@@ -21,7 +22,11 @@ _HALF_BITS, _WORD_BITS = 16, 32
 
 
 def text_of_half(exprs: ExprPrinter, e: Expr) -> str | None:
-    """The text of a pair that a word holds, or of one lane of a pair; None for what is neither."""
+    """The text of a pair that a word holds, of a constant in every lane, or of one lane of a pair;
+    None for what is nothing of these."""
+    if isinstance(e, Broadcast) and isinstance(e.a, Const) and is_pair(e.dtype):
+        bits = literal_bits(e.a.value, f16)
+        return f"tile_splat<{e.dtype.lanes}>(({exprs.dialect.storage(f16)}){hex(bits)})"
     if e.dtype.lanes == 2 and is_pair(e.dtype):
         word = _word_of(e)
         return None if word is None else f"tile_halves_of({exprs.value(word)})"

@@ -6,7 +6,6 @@ import re
 from typing import TYPE_CHECKING
 
 from tile_ir.opdef import Body, bodies
-from tile_ir.ops import Atomic, Claim, Let
 from tile_ir.rewrite import bound_vars
 from tile_passes.emit.names import c_name
 from tile_passes.naming import Names
@@ -43,7 +42,8 @@ def _name_variables(body: Body, visible: frozenset[str], of: dict[str, str]) -> 
                 names = Names(inside)
                 of[var.name] = names.fresh(c_name(_STEM.sub("", var.name)) or var.name)
             inside |= {of[var.name]}
-        for inner in bodies(s):
+        regions = bodies(s)
+        for inner in regions:
             _name_variables(inner, inside, of)
-        if isinstance(s, (Let, Atomic, Claim)):
+        if not regions:  # what has none binds for the statements that follow
             visible = inside

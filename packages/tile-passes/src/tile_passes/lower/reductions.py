@@ -65,6 +65,16 @@ def combine(kind: str, a: Expr, x: Expr, nan: str = "propagate") -> Expr:
     return b.binary(op, a, x)
 
 
+def combine_lanes(kind: str, mine: Expr, other: Expr, nan: str = "propagate") -> Expr:
+    """The same for a value that an exchange brings from another lane.
+
+    Every lane has to take part in the exchange, so it stands first where the operator may skip its
+    second operand.
+    """
+    first, second = (other, mine) if mine.dtype.is_bool else (mine, other)
+    return combine(kind, first, second, nan)
+
+
 def _logic(op: str, a: Expr, x: Expr) -> Expr:
     rules: dict[str, Callable[[Expr, Expr], Expr]] = {
         "and": b.land,

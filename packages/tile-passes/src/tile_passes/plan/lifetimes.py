@@ -8,11 +8,12 @@ overlap that a schedule wins is paid for in registers.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
     from tile_passes.plan.schedule import Problem, Schedule
 
 _TRIPS = 3

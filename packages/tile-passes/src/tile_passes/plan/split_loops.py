@@ -55,6 +55,7 @@ from tile_ir.expr import Const
 from tile_ir.ops import (
     Alloc,
     Assert,
+    CallExtern,
     Combine,
     Gemm,
     If,
@@ -116,7 +117,8 @@ def splittable(
     before, after, sums = tiles.body[:at], tiles.body[at + 1 :], sums_of(loop, buffers)
     if not sums or fn.numerics == "strict" or loop.order or loop.stage:
         return False
-    if any(isinstance(s, (Print, Assert)) for s in walk((*before, loop))) or any(pipelined(after)):
+    once = (Print, Assert, CallExtern)  # what is seen to happen twice
+    if any(isinstance(s, once) for s in walk((*before, loop))) or any(pipelined(after)):
         return False
     own = {*private_tiles(tiles.body, loop, buffers), *sums}
     own |= _set_by_threads(tiles.body, loop, buffers)

@@ -10,14 +10,13 @@ from typing import TYPE_CHECKING
 
 from tile_ir.diag import TileError
 from tile_ir.plugin import resolve
+from tile_ir.testing.conformance.base import Conformance
 from tile_ir.testing.conformance.passes import PassConformance
 from tile_ir.testing.conformance.report import examine
 from tile_ir.testing.conformance.targets import TargetConformance
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-
-    from tile_ir.testing.conformance.base import Conformance
 
 __all__ = ["main"]
 
@@ -44,8 +43,8 @@ def subject_of(options: argparse.Namespace) -> Conformance:
     """
     default = PassConformance if options.is_pass else TargetConformance
     base = resolve(options.of) if options.of else default
-    if not (isinstance(base, type) and issubclass(base, default)):
-        raise ValueError(f"{options.of} is no subclass of {default.__name__}")
+    if not (isinstance(base, type) and issubclass(base, Conformance)):
+        raise ValueError(f"{options.of} is no conformance class")
     asked = {"plugin": options.name} if options.is_pass else {"target": options.name}
     if options.arch:
         asked["arch"] = options.arch

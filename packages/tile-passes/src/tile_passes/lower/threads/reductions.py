@@ -16,7 +16,7 @@ from tile_ir.expr import Call, Expr, Load, Var
 from tile_ir.layout import Digit, FragmentLayout, places
 from tile_ir.ops import For, Reduce
 from tile_ir.types import i32
-from tile_passes.lower.reductions import accumulator_type, combine, identity
+from tile_passes.lower.reductions import accumulator_type, combine, combine_lanes, identity
 from tile_passes.lower.threads.addresses import ZERO, bits_of, digit
 from tile_passes.lower.threads.context import declared, put
 from tile_passes.lower.threads.moves import filled, move
@@ -207,7 +207,7 @@ def _exchange(s: Reduce, acc: Buffer, mask: int, values: int, cx: ThreadContext)
     at = cx.names.var("v")
     mine = Load(acc.name, (at,), acc.dtype)
     other = Call("shuffle_xor", (mine, b.const(mask, i32)), acc.dtype)
-    step = put(acc, (at,), combine(s.kind, mine, other, s.nan), s.span)
+    step = put(acc, (at,), combine_lanes(s.kind, mine, other, s.nan), s.span)
     return _over_registers(at, values, (step,), s)
 
 

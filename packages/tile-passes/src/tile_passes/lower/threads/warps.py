@@ -9,7 +9,7 @@ from tile_ir.expr import Call, Expr, Load
 from tile_ir.layout import one_row_each
 from tile_ir.ops import Shuffle, Store, WarpReduce
 from tile_ir.types import i32, u64
-from tile_passes.lower.reductions import combine
+from tile_passes.lower.reductions import combine_lanes
 from tile_passes.lower.threads.addresses import ZERO
 from tile_passes.lower.threads.context import declared, put, whole
 from tile_passes.lower.threads.moves import move
@@ -78,6 +78,6 @@ def lower_warp_reduce(s: Stmt, cx: ThreadContext) -> Items:
     mask = cx.target.warp_width // 2
     while mask:
         other = Call("shuffle_xor", (mine, b.const(mask, i32)), acc.dtype)
-        steps.append(put(acc, _HERE, combine(kind, mine, other), s.span))
+        steps.append(put(acc, _HERE, combine_lanes(kind, mine, other), s.span))
         mask //= 2
     return (*first, Piece(tuple(steps)), *_written(s.dst, mine, cx, s))
