@@ -135,6 +135,40 @@ NAMES = [t.name for t in ALL_DTYPES]
 BUFFERS = ", ".join(f"X_{t}: global {t}[512], Y_{t}: global {t}[512]" for t in NAMES)
 
 
+PAIRS = """
+func @f(W: global u32[256], X: global f16[512], Y: global f16[512]) {
+  kernel @f threads = (128) {
+    tiles (b) in (1) {
+      let t: i32 = thread_index()
+      let word: u32 = W[t]
+      let pair: f16x2 = select(ramp(0, 1, 2) == broadcast(0, 2),
+        broadcast(bitcast<f16>(u16(word & 983055:u32 | 1677747200:u32)), 2),
+        broadcast(bitcast<f16>(u16((word & 983055:u32 | 1677747200:u32) >> 16:u32)), 2))
+      let made: f16x2 = (pair - broadcast(1024.0:f16, 2)) * X[ramp(t * 2, 1, 2)]
+      store Y[t] = max_lanes(select(ramp(0, 1, 2) == broadcast(t % 2, 2), made, broadcast(-inf:f16, 2)))
+      store Y[ramp(t * 2 + 256, 1, 2)] = made / pair
+    }
+  }
+}
+"""  # noqa: E501 -- an expression is one line
+HALVES = """\
+  const unsigned word = W[t];
+  const tile_vec<unsigned short, 2> pair = \
+tile_halves_of(tile_keep_and_set(word, 983055, 1677747200));
+  const tile_vec<unsigned short, 2> made = \
+tile_mul_f16(tile_sub_f16(pair, tile_splat<2>((unsigned short)0x6400)), tile_load<2>(&X[t * 2]));
+  Y[t] = tile_half(made, (t & 1));
+"""
+
+
+def test_pairs_of_halves_stay_in_words():
+    """Only what the device has no instruction for is done in f32."""
+    text = emit_function(parse_function(PAIRS), spec.load("sm_80")).text
+    body = "".join(line for line in text.splitlines(True) if not line.strip().startswith("//"))
+    assert HALVES in body
+    assert "tile_encode_f16(tile_map([](auto a, auto b) { return" in body.split(HALVES)[1]
+
+
 @pytest.mark.parametrize("arch", ["sm_75", "sm_90a"])
 def test_every_conversion_compiles(compiler, arch):
     whole = [n for n in NAMES if n not in ("i4", "u4", "f4e2m1fn")]

@@ -125,9 +125,17 @@ def test_serialized_matrix_instructions_are_an_error():
         raise_for_performance(REMARK)
     assert caught.value.code == "E3004"
     assert "newer group is in flight" in caught.value.message
+    assert "fewer stages" in caught.value.help
     raise_for_performance(
         "ptxas info    : (C7519) Potential Performance Loss: a fence was inserted"
     )
+
+
+def test_calls_between_matrix_instructions_are_named():
+    with pytest.raises(TileError, match="a function call lies") as caught:
+        raise_for_performance("ptxas info : (C7510) Potential Performance Loss: a function call")
+    assert "T.print" in caught.value.help
+    assert ".atom" in caught.value.help
 
 
 def test_ignored_register_limits_are_an_error():

@@ -1,5 +1,6 @@
 """Arguments of a launch: taken from any array library, refused by name when they do not fit."""
 
+import math
 import sys
 from dataclasses import replace
 from types import SimpleNamespace
@@ -16,9 +17,10 @@ from tile_frontend.adapters.base import ArrayInfo
 from tile_frontend.adapters.numpy_arrays import numpy_dtype
 from tile_frontend.bind import Binder
 from tile_frontend.dims import Equation, evaluate, solve
+from tile_frontend.scalars import scalar_taker
 from tile_ir.build import add, ceildiv, const, mul, var
 from tile_ir.diag import TileError
-from tile_ir.types import ALL_DTYPES, bf16, f32
+from tile_ir.types import ALL_DTYPES, bf16, f8e4m3fn, f16, f32, f64
 
 
 @pytest.fixture
@@ -209,6 +211,40 @@ def test_scalars_of_array_libraries_are_no_arrays():
     assert adapter_for(np.float32(1)) is None
     assert adapter_for(np.zeros(())) is not None
     assert adapter_for([1, 2]) is None
+
+
+@pytest.mark.parametrize(
+    ("dtype", "given", "taken"),
+    [
+        (f16, 0.1, 0.0999755859375),
+        (f16, 65519, 65504.0),
+        (f16, -math.inf, -math.inf),
+        (bf16, 0.1, 0.10009765625),
+        (f32, 0.1, 0.1),
+        (f32, np.float16(0.1), 0.0999755859375),
+        (f64, 1e300, 1e300),
+        (f8e4m3fn, 1000, 448.0),
+    ],
+)
+def test_float_scalars_are_numbers_of_their_type(dtype, given, taken):
+    assert scalar_taker("s", dtype)(given) == taken
+
+
+@pytest.mark.parametrize(
+    ("dtype", "given"),
+    [(f16, 65520), (bf16, 3.4e38), (f32, 1e39), (f32, 10**400), (f64, -(10**309)), (f32, [1.0]),
+     (f64, np.ones(1)), (f32, 1j)],
+)  # fmt: skip
+def test_floats_that_only_infinity_could_stand_for_are_refused(dtype, given):
+    with pytest.raises(TileError, match="E2010"):
+        scalar_taker("s", dtype)(given)
+
+
+def test_arrays_of_several_numbers_are_no_scalars():
+    torch = pytest.importorskip("torch")
+    with pytest.raises(TileError, match="E2010"):
+        scalar_taker("s", f32)(torch.ones(1))
+    assert scalar_taker("s", f32)(torch.tensor(2.5)) == 2.5
 
 
 def test_dimensions_are_solved_one_unknown_at_a_time():

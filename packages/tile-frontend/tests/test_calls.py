@@ -164,7 +164,7 @@ def test_arrays_that_only_look_like_those_of_the_last_call_of_a_function(oracle)
 
 
 def test_few_kinds_are_remembered(kernel, monkeypatch):
-    monkeypatch.setattr("tile_frontend.kernel._MOST_SHAPES", 3)
+    monkeypatch.setattr("tile_frontend.kernel.MOST_SHAPES", 3)
     for n in (1, 2, 3, 4, 1):
         kernel(torch.zeros(n), torch.zeros(n))
     assert [dims for _, dims, _ in kernel._launch.asked] == [(1,), (2,), (3,), (4,), (1,)]
@@ -174,10 +174,14 @@ def test_a_bound_kernel(kernel):
     a, b = torch.zeros(7), torch.zeros(7)
     run = kernel.bind(a, b)
     run(b, a)
-    assert kernel._launch.launches[0].seen == [(b.data_ptr(), a.data_ptr())]
+    assert kernel._launch.launches[-1].seen == [(b.data_ptr(), a.data_ptr())]
     with pytest.raises(TileError) as caught:
         run(a)
     assert caught.value.code == "E2001"
+    run(torch.zeros(3), torch.zeros(3))  # it is the kernel, which takes any length
+    for other in (a.double(), torch.zeros(5), torch.zeros(14)[::2], None):
+        with pytest.raises(TileError, match="E200"):
+            run(a, other)
 
 
 def test_a_bound_kernel_runs_on_what_it_was_bound_to(kernel):
@@ -219,8 +223,8 @@ def test_outputs_scalars_and_constants():
 def test_keys():
     x = torch.zeros(2, 3)
     texts = key_texts([True, False], (x, 1))
-    assert key_function(texts)(x, 1) == (torch.float32, (2, 3), True, x.device, int)
-    assert key_function(texts)(x.T, 1) == (torch.float32, (3, 2), (1, 3), x.device, int)
+    assert key_function(texts)(x, 1) == (torch.float32, (2, 3), True, False, x.device, int)
+    assert key_function(texts)(x.T, 1) == (torch.float32, (3, 2), (1, 3), False, x.device, int)
     assert key_function(texts)(x) is None
     assert key_function(texts)(3, x) is None
     (text,) = key_texts([True], (x.numpy(),))
@@ -263,3 +267,22 @@ def test_a_stricter_comparison_is_made_anew_a_few_times():
     assert call() == ("other",)
     wide = torch.zeros(3)
     assert call(wide) == ("other", wide)
+
+
+@pytest.mark.filterwarnings("ignore:Accessing the data pointer of FakeTensor")
+def test_tensors_whose_memory_is_not_what_they_hold_are_refused(oracle):
+    kernel, x, y = tile.compile(kernel_of_two(), target=oracle), torch.ones(7), torch.zeros(7)
+    inside = torch._subclasses.fake_tensor.FakeTensorMode()
+    fake = inside.from_tensor(x)
+    refused = (torch._neg_view(x), x.to_sparse(), fake)
+    for _ in range(2):
+        kernel(x, y)
+        for other in refused:
+            with pytest.raises(TileError) as caught:
+                kernel(other, y)
+            assert caught.value.code == "E2009", other
+            assert caught.value.help
+    with pytest.raises(TileError, match="E2009"):
+        torch.vmap(lambda a: kernel(a, y) or a)(x[None])
+    kernel(torch._neg_view(-x).resolve_neg(), y)
+    assert y.tolist() == [1.0] * 7

@@ -166,13 +166,20 @@ def test_bench(file, tile, document):
     assert 0 < times["20%"] <= times["median"] <= times["80%"]
     out = tile("bench", f"{file}:moved", "--dim", "n=4", "--seconds", "0.01")[1]
     assert out.splitlines()[2].split()[:3] == ["median", "ms", "20%"]
+    for seconds in ("0", "-1", "nan", "inf", "soon"):
+        with pytest.raises(SystemExit) as caught:
+            tile("bench", f"{file}:moved", "--seconds", seconds)
+        assert caught.value.code == ExitStatus.USAGE
 
 
 def test_explain(file, tile, document):
     status, out, _ = tile("explain", "e1401")
     assert status == 0
     assert out.startswith("E1401: tiles of different extents\n\n")
+    assert "For example:" in out
+    assert "T.copy" in out
     assert document("explain", "E1401")[1]["title"] == "tiles of different extents"
+    assert document("explain", "E1401")[1]["language"] == "python"
     status, out, err = tile("explain", "E1699")
     assert (status, out) == (ExitStatus.USAGE, "")
     assert "error[E2604]: there is no code E1699" in err

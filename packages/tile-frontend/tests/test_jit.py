@@ -35,6 +35,18 @@ def test_eager_kernel_compiles_and_runs(oracle, toolchain):
     assert toolchain.compiled == 3
 
 
+def test_a_keyword_that_the_function_has_not_is_refused(oracle, toolchain):
+    scale = make_scale(oracle)
+    for call in (
+        lambda: scale(np.ones((4, 8), np.float32), blok=4),
+        lambda: scale.compile(M=4, N=8),
+    ):
+        with pytest.raises(TileError, match="unexpected keyword argument") as caught:
+            call()
+        assert caught.value.code == "E1111"
+    assert toolchain.compiled == 0
+
+
 def test_eager_kernel_is_one_per_value_of_const(oracle, toolchain):
     scale = make_scale(oracle)
     for rows in (4, 9, 4, 9):

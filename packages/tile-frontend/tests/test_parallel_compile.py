@@ -12,6 +12,7 @@ import pytest
 
 from tile_frontend import parallel_compile
 from tile_frontend.parallel_compile import Task, build_ahead
+from tile_ir.diag import TileError
 
 SERVE = """
 import os, pickle, signal, sys, time
@@ -51,6 +52,12 @@ def test_a_process_that_dies_loses_its_own_kernel_only(served):
     assert {e.code for e in died.values()} == {"E2405"}
     assert died[1].message == "the process that compiled kernel_crash ended by SIGSEGV"
     assert died[3].message == "the process that compiled kernel_exit ended with status 3"
+
+
+@pytest.mark.parametrize("workers", [0, -1, "2"])
+def test_a_number_of_processes_is_one_or_more(workers):
+    with pytest.raises(TileError, match="E1503"):
+        parallel_compile.compile_all([task("a")], int, workers)
 
 
 def test_progress_counts_kernels(served, capfd, monkeypatch):

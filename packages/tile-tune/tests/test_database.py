@@ -286,6 +286,7 @@ def test_an_entry_by_hand_goes_by_the_kernels_name(tmp_path):
         ("tile-tune: 1\nentries: [{kernel: a}]", "is missing"),
         ("tile-tune: [", "while parsing"),
         ("- 1", "list indices"),
+        ("tile-tune: 1\nentries: [3]", "'int' object"),
     ],
 )
 def test_malformed_tables(tmp_path, text, why):

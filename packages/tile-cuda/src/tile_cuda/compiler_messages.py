@@ -40,6 +40,12 @@ SERIALIZED = {
     "C7602": "one instruction needs more registers than the launch leaves to a thread",
 }
 """Remarks of the assembler that mean every asynchronous matrix instruction runs alone -> why."""
+FIX = "Use smaller blocks, fewer stages or more threads, or pin another schedule."
+FIXES = {
+    "C7510": "T.print, a device assertion and functions given as text are such calls: take them "
+    "out, or pin a synchronous instruction (KERNEL.gemm:C.atom in kernel.explain()).",
+}
+"""Remark -> what to do where it is not the size of the kernel."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,7 +68,7 @@ def raise_for_performance(log: str) -> None:
                 "E3004",
                 f"asynchronous matrix instructions are serialized: {reason}",
                 notes=(f"{remark['code']}: {remark['text'].strip()}",),
-                help="Use smaller blocks, fewer stages or more threads, or pin another schedule.",
+                help=FIXES.get(remark["code"], FIX),
             )
     for line in log.splitlines():
         if "setmaxnreg" in line and "ignored" in line:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import ctypes
 import ctypes.util
 import os
+import re
 from dataclasses import dataclass
 from functools import cache
 from importlib import metadata
@@ -44,6 +45,10 @@ class Compiled:
     log: str
 
 
+_LEVEL = re.compile("-O[0-3]?")
+"""Levels of optimization, which other compilers take: this one has one and refuses the rest."""
+
+
 class Nvrtc:
     """One loaded library. Safe to use from several threads: programs are independent."""
 
@@ -53,7 +58,12 @@ class Nvrtc:
         major, minor = ctypes.c_int(), ctypes.c_int()
         self._check(self._library.nvrtcVersion(ctypes.byref(major), ctypes.byref(minor)))
         self.version = (major.value, minor.value)
-        always = {"--minimal": MINIMAL_SINCE, "--no-cache": CACHES_SINCE}
+        # Without the last one some versions take a lambda in a kernel for a host function.
+        always = {
+            "--minimal": MINIMAL_SINCE,
+            "--no-cache": CACHES_SINCE,
+            "--device-as-default-execution-space": (0, 0),
+        }
         self._always = tuple(o for o, since in always.items() if self.version >= since)
 
     def key(self) -> str:
@@ -86,7 +96,8 @@ class Nvrtc:
         )
         self._check(made)
         try:
-            encoded = [option.encode() for option in (*self._always, *options)]
+            known = [o for o in options if not _LEVEL.fullmatch(o)]
+            encoded = [option.encode() for option in (*self._always, *known)]
             array = (ctypes.c_char_p * len(encoded))(*encoded)
             status = self._library.nvrtcCompileProgram(program, len(encoded), array)
             log = self._read(program, "ProgramLog").rstrip(b"\0").decode(errors="replace")

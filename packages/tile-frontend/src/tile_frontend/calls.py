@@ -101,21 +101,13 @@ class Ready:
         names, lines = self.body()
         return _made(names, "run", self._inputs(), lines)
 
-    def bound(
-        self, args: Sequence[Any], miscounted: Callable[[int], Exception]
-    ) -> Callable[..., Any]:
-        """The same, but called without arguments it takes these, whose addresses are known: it
-        holds their memory. `miscounted` makes the error for another number of arguments."""
+    def bound(self, args: Sequence[Any], others: Callable[..., Any]) -> Callable[..., Any]:
+        """A function that, called without arguments, takes these, whose addresses are known: it
+        holds their memory. A call with arguments goes to `others`."""
         names, again = self._again(args)
-        names.update(count=len(args), miscounted=miscounted, others=self.run())
+        names["others"] = others
         # A function of its own: a call clears every local variable of a function, used or not.
-        others = [
-            "if args:",
-            "    if len(args) != count:",
-            "        raise miscounted(len(args))",
-            "    return others(*args)",
-        ]
-        made = _made(names, "run", ["*args"], [*others, *again])
+        made = _made(names, "run", ["*args"], ["if args:", "    return others(*args)", *again])
         made.held = tuple(memory_of(a) for a in args)  # type: ignore[attr-defined]
         return made
 

@@ -34,6 +34,7 @@ COMMANDS: dict[str, tuple[str, Ref]] = {
     "targets": ("list targets, architectures and devices", "tile_frontend.cli_doctor:add_targets"),
     "doctor": ("show what works here and what to install", "tile_frontend.cli_doctor:add"),
     "opt": ("run passes over IR text", "tile_passes.cli:add"),
+    "fuzz": ("try the compiler on random programs", "tile_passes.fuzz.cli:add"),
     "completion": ("print the completion script of a shell", "tile_frontend.cli_completion:add"),
 }
 """Command -> a line of help, and what adds its options to a parser."""

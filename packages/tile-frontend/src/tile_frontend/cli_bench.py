@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from math import prod
+import argparse
+from math import inf, prod
 from typing import TYPE_CHECKING, Any
 
 from tile_frontend.cli_kernels import (
@@ -17,7 +18,6 @@ from tile_frontend.cli_output import Table, show
 from tile_ir.exit_status import ExitStatus
 
 if TYPE_CHECKING:
-    import argparse
     from collections.abc import Sequence
 
 QUANTILES = (0.2, 0.5, 0.8)
@@ -26,7 +26,7 @@ QUANTILES = (0.2, 0.5, 0.8)
 def add(parser: argparse.ArgumentParser) -> None:
     """Add the command's options."""
     add_kernel(parser)
-    parser.add_argument("--seconds", type=float, default=1.0, help="how long to measure (1)")
+    parser.add_argument("--seconds", type=_seconds, default=1.0, help="how long to measure (1)")
     parser.add_argument(
         "--clock",
         choices=("event", "graph", "wall"),
@@ -34,6 +34,13 @@ def add(parser: argparse.ArgumentParser) -> None:
         help="the device's between two events, the same in a graph, or the host's (see do_bench)",
     )
     parser.set_defaults(run=_run)
+
+
+def _seconds(text: str) -> float:
+    found = float(text)
+    if not 0 < found < inf:
+        raise argparse.ArgumentTypeError(f"{text} is no time to measure for")
+    return found
 
 
 def _run(options: argparse.Namespace) -> ExitStatus:

@@ -39,12 +39,13 @@ def _run(options: argparse.Namespace) -> ExitStatus:
 
 
 def _code(options: argparse.Namespace, code: str) -> ExitStatus:
-    from tile_ir.codes import catalogue  # a module for each area
+    from tile_ir.codes import catalogue, page  # a module for each area
 
     known = catalogue()
     if code not in known:
-        area = ", ".join(c for c in known if c.startswith(code[:3])) or "none"
-        raise TileError("E2604", f"there is no code {code}", help=f"near it: {area}")
-    title, text = known[code]
-    show(options.json, {"code": code, "title": title, "text": text}, f"{code}: {title}\n\n{text}")
+        area = ", ".join(c for c in known if c.startswith(code[:3]))
+        near = f"near it: {area}" if area else "codes are E or W and four digits, E0001 the first"
+        raise TileError("E2604", f"there is no code {code}", help=near)
+    found = page(code)
+    show(options.json, asdict(found), found.render())
     return ExitStatus.DONE

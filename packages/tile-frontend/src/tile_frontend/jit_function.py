@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from tile_frontend import driver, eager, knobs, parallel_compile
 from tile_frontend.adapters import adapter_for, describe
 from tile_frontend.calls import Leading, quick_call
-from tile_frontend.kernel import JITKernel
+from tile_frontend.kernel import MOST_SHAPES, JITKernel
 from tile_frontend.language.function import PrimFunc
 from tile_frontend.pass_configs import read_pass_configs
 from tile_frontend.rewrite.source import function_node
@@ -333,6 +333,9 @@ class JITImpl:
         if run is None:
             run = self._resolve(args, kwargs)
             if key is not None:
+                if len(self._calls) >= MOST_SHAPES:
+                    self._calls.clear()
+                    self._quick.clear()
                 self._calls[key] = run
         if not kwargs and key is not None:
             self._follow(key, run, args)

@@ -7,7 +7,6 @@ import threading
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tile_frontend import argument_errors as wrong
 from tile_frontend import driver
 from tile_frontend.adapters import describe
 from tile_frontend.bind import Binder
@@ -109,7 +108,7 @@ class JITKernel:
             ready = self.ready(args)
             run = ready.run()
             with self._lock:
-                if len(self._runs) >= _MOST_SHAPES:
+                if len(self._runs) >= MOST_SHAPES:
                     self._runs.clear()
                     self._checked.clear()
                 self._runs[described] = run
@@ -129,16 +128,13 @@ class JITKernel:
             self.__call__ = self._checked[key] = ready.checked(texts, key, others, alike)
 
     def bind(self, *args: Any) -> Callable[..., Any]:
-        """The kernel for arguments like these (types, extents, strides, device), as a function.
+        """The kernel on these arguments, as a function.
 
         Called without arguments it runs on these, in the memory that they have now, which it keeps
-        from being freed; nothing is left to check. Others like them have their addresses and
-        scalars checked. Raises as a call does.
+        from being freed; nothing is left to check. Called with arguments it is the kernel. Raises
+        as a call does.
         """
-        return self.ready(args).bound(args, self._miscounted)
-
-    def _miscounted(self, given: int) -> TileError:
-        return wrong.count(self.function.name, self.binder.names, given).at(here())
+        return self.ready(args).bound(args, self)
 
     def ready(self, args: Sequence[Any]) -> Ready:
         """What launches arguments like these, which are checked; raises as a call."""
@@ -304,7 +300,7 @@ class JITKernel:
         return f"<kernel {self.function.name}({names}) for {self.target}>"
 
 
-_MOST_SHAPES = 4096
+MOST_SHAPES = 4096
 """Combinations of types and shapes remembered for each kernel; beyond it all are forgotten."""
 
 _MOST_LIBRARIES = 4

@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any
 
 from tile_frontend import driver
 from tile_frontend.target_select import select
+from tile_frontend.trace.places import here
 from tile_ir.diag import TileError
 from tile_ir.text import parse_function
 
@@ -60,8 +61,9 @@ def compile_all(
     were; where that is not so (None), threads call `get` alone.
 
     With `ignore_error` a failed one is None in the list; else the first error is raised, E2405
-    where a process died.
+    where a process died. Raises `TileError` E1503 for a number of workers below one.
     """
+    _check_workers(workers)
     ahead = [i for i, task in enumerate(tasks) if task is not None]
     died: dict[int, TileError] = {}
     if len(ahead) > 1:
@@ -80,6 +82,16 @@ def compile_all(
 
     with ThreadPoolExecutor(workers) as pool:
         return list(pool.map(one, range(len(tasks))))
+
+
+def _check_workers(workers: Any) -> None:
+    if workers is not None and (not isinstance(workers, int) or workers < 1):
+        raise TileError(
+            "E1503",
+            f"num_workers={workers!r}",
+            here(),
+            help="it is a number from one up, or None for as many as there are processors",
+        )
 
 
 def build_ahead(

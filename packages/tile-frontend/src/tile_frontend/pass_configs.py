@@ -6,6 +6,8 @@ The keys are data (`pass_configs.txt`).
 
 from __future__ import annotations
 
+import os
+import sys
 import warnings
 from dataclasses import dataclass
 from functools import cache
@@ -14,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+    from types import FrameType
 
 __all__ = ["CompatibilityWarning", "PassSettings", "read_pass_configs"]
 
@@ -58,8 +61,17 @@ def read_pass_configs(*given: Mapping[Any, Any] | None) -> PassSettings:
             folder = str(value)
         elif value not in (None, False):
             text = f"warning[{_CODE}]: {key} has no effect: {why}"
-            warnings.warn(text, CompatibilityWarning, stacklevel=4)
+            warnings.warn(text, CompatibilityWarning, stacklevel=_outside())
     return PassSettings(flags, folder if dump else None)
+
+
+def _outside() -> int:
+    """How far up the user's frame is, seen from the caller: the first one outside this package."""
+    frame: FrameType | None = sys._getframe(1)
+    level, own = 1, os.path.dirname(__file__)
+    while frame is not None and frame.f_code.co_filename.startswith(own):
+        frame, level = frame.f_back, level + 1
+    return level
 
 
 def _text(key: Any) -> str:

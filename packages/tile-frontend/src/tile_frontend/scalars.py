@@ -7,6 +7,8 @@ from math import inf
 from typing import TYPE_CHECKING, Any
 
 from tile_frontend import argument_errors as wrong
+from tile_ir.numerics.scalar import convert
+from tile_ir.types import f32, f64
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -39,11 +41,16 @@ def _float(name: str, dtype: DType, value: Any) -> float:
     number = _plain(value)
     if not isinstance(number, (int, float)) or isinstance(number, bool):
         raise wrong.scalar(name, dtype, value)
-    # Narrower floats come as 32 bits. What would only be infinite there was meant otherwise.
-    beyond = _BEYOND_F64 if dtype.name == "f64" else _BEYOND_F32
-    if abs(number) >= beyond and abs(number) != inf:
+    # A number that its type only has as infinity was meant otherwise.
+    if abs(number) >= (_BEYOND_F64 if dtype is f64 else _BEYOND_F32) and abs(number) != inf:
         raise wrong.scalar(name, dtype, value)
-    return float(number)
+    if dtype is f32 or dtype is f64:
+        return float(number)
+    # It travels in 32 bits, and kernels compute with it as it comes.
+    rounded = float(convert(float(number), f64, dtype))
+    if abs(rounded) == inf != abs(number):
+        raise wrong.scalar(name, dtype, value)
+    return rounded
 
 
 def _bool(name: str, dtype: DType, value: Any) -> int:

@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 __all__ = ["FORMAT", "Table", "export_table", "import_table", "shipped"]
 
 FORMAT = 1
+_MALFORMED = (AttributeError, KeyError, TypeError, ValueError, TileError)
+"""What reading an entry of another form raises."""
 HEADER = """\
 # Tuned configurations. `parameters` are arguments of the kernel function, `plan` pins decisions of
 # the compiler; times are medians in milliseconds with the bounds of their interval.
@@ -54,7 +56,7 @@ class Table:
             if data["tile-tune"] != FORMAT:
                 raise ValueError(f"its format is {data['tile-tune']!r}, expected {FORMAT}")
             records = tuple(_record(entry, str(place)) for entry in data["entries"])
-        except (KeyError, TypeError, ValueError, TileError, yaml.YAMLError) as cause:
+        except (*_MALFORMED, yaml.YAMLError) as cause:
             missing = isinstance(cause, KeyError)
             why = f"{cause} is missing" if missing else str(cause)
             raise _malformed(str(place), why) from cause

@@ -92,12 +92,10 @@ def ptx_init_barrier_thread_count(mbar: Any, thread_count: int) -> None:
     in_kernel(what)
     _, index = barrier_at(mbar, what)
     array = mbar if isinstance(mbar, Barrier) else mbar.barrier
-    meant = (
-        array.arrivals[index.value : index.value + 1]
-        if isinstance(index, Const)
-        else array.arrivals
-    )
-    if set(meant) != {static_int(thread_count)}:
+    meant = {*array.arrivals}
+    if isinstance(index, Const):
+        meant = {array.arrivals[int(index.value)]}
+    if meant != {static_int(thread_count)}:
         misused(
             f"{what} makes {array.name} anew, with {thread_count!r} arrivals",
             "pass the number to T.alloc_barrier, which initialises it",

@@ -86,7 +86,7 @@ def call_extern(
 
     Raises `TileError` E1302 outside a kernel, E1515 for a name, a type or an argument that no
     function of C++ has.
-    Example: `T.call_extern("float32", "twice", x, reference=lambda v: v + v)`
+    Example: `T.call_extern("float32", "__fadd_rn", x, x, reference=lambda u, v: u + v)`
     """
     if dtype is ...:
         dtype, args = args[0] if args else None, args[1:]

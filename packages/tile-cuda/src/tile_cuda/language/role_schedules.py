@@ -171,7 +171,10 @@ def annotate_ws_schedule(schedule: WSSchedule) -> None:
     Example: `T.annotate_ws_schedule(T.WSSchedule(8, [], [], []))`
     """
     in_kernel("T.annotate_ws_schedule")
-    why = _contradiction(schedule)
+    try:
+        why = _contradiction(schedule)
+    except (AttributeError, TypeError) as error:
+        why = f"a part of it is of another type ({error})"
     if why:
         raise TileError(
             "E1518",
@@ -186,6 +189,9 @@ def _contradiction(s: Any) -> str:
         return f"{s!r} is no T.WSSchedule"
     if s.num_warps < 1 or s.num_warps % _WARPS_OF_A_GROUP:
         return f"{s.num_warps} warps are no multiple of {_WARPS_OF_A_GROUP}"
+    names = [role.name for role in s.roles]
+    if len({*names}) < len(names):
+        return f"two roles have one name: {', '.join(names)}"
     taken: dict[int, str] = {}
     for role in s.roles:
         if not 0 <= role.warps_lo < role.warps_hi <= s.num_warps:

@@ -15,7 +15,7 @@ from tile_ir.ops import For, Store
 from tile_ir.types import i32
 
 if TYPE_CHECKING:
-    from tile_frontend.language.places import Element
+    from tile_frontend.trace.buffers import Element
     from tile_ir.expr import Expr
 
 __all__ = ["ptx_cp_async"]

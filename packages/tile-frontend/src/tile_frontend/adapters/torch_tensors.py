@@ -29,12 +29,22 @@ else:
 _GUARDED = (torch.Tensor, torch.nn.Parameter)
 
 
+def _unplaced(x: Any) -> int:
+    """The address of a tensor that says it has none, as an empty one."""
+    if x.numel():
+        raise RuntimeError("a tensor without memory")
+    return 0
+
+
 # Without gaps, extents say all of the strides that matters, and need no tuple.
-_LAID_OUT = "type({0}), {0}.dtype, {0}.shape, {0}.is_contiguous() or {0}.stride(), {0}.is_neg()"
-_ON_DEVICE = ArrayCode(f"{_LAID_OUT}, {{0}}.get_device()", "{0}.data_ptr()", may_fail=True)
-_ON_HOST = ArrayCode(f"{_LAID_OUT}, {{0}}.device", "{0}.data_ptr()", may_fail=True)
-"""What has no memory at all (a meta tensor) gives no number of a device either; a tensor inside of
-torch.vmap gives no address."""
+_LAID_OUT = "{0}.dtype, {0}.shape, {0}.is_contiguous() or {0}.stride(), {0}.is_neg()"
+_PLACE = "{0}.data_ptr() or unplaced({0})"
+_ON_DEVICE = ArrayCode(
+    f"{_LAID_OUT}, {{0}}.get_device()", _PLACE, {"unplaced": _unplaced}, may_fail=True
+)
+_ON_HOST = ArrayCode(f"{_LAID_OUT}, {{0}}.device", _PLACE, {"unplaced": _unplaced}, may_fail=True)
+"""What has no memory at all (a meta tensor) gives no number of a device either; tensors that stand
+for others, as in torch.vmap and where torch traces, have no address."""
 
 
 class TorchAdapter:
@@ -46,7 +56,7 @@ class TorchAdapter:
         """Element type, extents, strides, device, and what else says how to read its memory."""
         if x.is_nested or x.layout is not torch.strided:  # some have no extents or no strides
             return (type(x), x.layout, x.is_nested)
-        return (type(x), x.dtype, x.shape, x.stride(), x.device, x.is_neg())
+        return (x.dtype, x.shape, x.stride(), x.device, x.is_neg())
 
     def obstacle(self, x: Any) -> str:
         """Why a kernel cannot read its memory."""
@@ -81,17 +91,13 @@ class TorchAdapter:
     def address(self, x: Any) -> int:
         """The address of its first element. Raises TileError E2009 for a tensor without memory."""
         try:
-            address: int = x.data_ptr()
+            address: int = x.data_ptr() or _unplaced(x)
         except RuntimeError as error:
             raise _no_memory(x) from error
-        if not address and x.numel():
-            raise _no_memory(x)
         return address
 
-    def code(self, x: Any) -> ArrayCode | None:
-        """The code for tensors where this one is; None for subclasses, which may have no memory."""
-        if type(x) not in _GUARDED:
-            return None
+    def code(self, x: Any) -> ArrayCode:
+        """The code for tensors where this one is."""
         return _ON_HOST if x.device.type == "cpu" else _ON_DEVICE
 
     def memory(self, x: Any) -> Any:

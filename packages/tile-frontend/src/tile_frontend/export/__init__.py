@@ -119,21 +119,26 @@ def _checked_name(name: str, format: str) -> str:
     )
 
 
-def _check_version(version: str) -> None:
+def _check_version(version: Any) -> None:
     if not (isinstance(version, str) and _VERSION.match(version)):
         raise TileError(
             "E2409", f"{version!r} is no version of a package", here(), help='write it as in "1.2"'
         )
 
 
-def _check_kernels(kernels: Sequence[JITKernel]) -> None:
+def _check_tolerance(tolerance: Any) -> None:
+    if tolerance is not None and not (isinstance(tolerance, (int, float)) and tolerance >= 0):
+        raise TileError(
+            "E2403", f"tolerance={tolerance!r}", here(), help="it is a number from zero up"
+        )
+
+
+def _check_kernels(kernels: Sequence[Any]) -> None:
     if not kernels:
         raise TileError(
             "E2402", "there is no kernel to export", here(), help="call or compile it first"
         )
-    from tile_frontend.kernel import JITKernel
-
-    strange = next((k for k in kernels if not isinstance(k, JITKernel)), None)
+    strange = next((k for k in kernels if not hasattr(k, "made_with")), None)
     if strange is not None:
         raise TileError(
             "E2402", f"{strange!r} is no compiled kernel", here(), help="pass what compile() gives"
@@ -186,7 +191,8 @@ def _native(kernel: JITKernel) -> JITKernel:
     """The kernel as its target's own toolchain builds it, where an emulator stands in for it."""
     if kernel.target.stand_in is None:
         return kernel
-    return _for_target(kernel, replace(kernel.target, stand_in=None))
+    native = replace(kernel.target, stand_in=None)
+    return kernel.build(kernel.function, native, *kernel.made_with)
 
 
 def _for_target(kernel: JITKernel, target: Target) -> JITKernel:
@@ -220,10 +226,7 @@ def _lowered(kernel: JITKernel, pins: Any) -> Any:
 
 
 def _cases(kernels: Sequence[JITKernel], given: Any, tolerance: float | None) -> list[Case]:
-    if tolerance is not None and not (isinstance(tolerance, (int, float)) and tolerance >= 0):
-        raise TileError(
-            "E2403", f"tolerance={tolerance!r}", here(), help="it is a number from zero up"
-        )
+    _check_tolerance(tolerance)
     if given is not None and given is not True:
         # Arguments of any variant may be among them: each goes to the first that takes it.
         return [case for args in given for case in _case_of(kernels, args, tolerance)]

@@ -23,6 +23,8 @@ from tile_ir.diag import TileError
 from tile_ir.expr import free_vars
 from tile_ir.interp import run
 from tile_ir.interp.bind import written
+from tile_ir.numerics.scalar import convert
+from tile_ir.types import f64
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -344,6 +346,7 @@ def _words(name: str, array: Any) -> str:
 def _slot(t: DType, value: Any) -> str:
     """The 8 bytes of a scalar, as `parameters.slot_of` makes them at run time."""
     if t.is_float:
-        kind = np.float64 if t.name == "f64" else np.float32
+        kind = np.float64 if t is f64 else np.float32
+        value = convert(float(value), f64, t)
         return f"0x{int.from_bytes(kind(value).tobytes(), 'little'):x}"
     return f"0x{int(value) & (1 << 64) - 1:x}"

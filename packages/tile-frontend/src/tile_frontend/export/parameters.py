@@ -73,9 +73,25 @@ def c_scalar(t: DType) -> str:
 
 def slot_of(t: DType, text: str) -> str:
     """C text of the 8 bytes in which a scalar goes to a kernel."""
+    if t.name in ("f32", "f64"):
+        return f"tile_bits_{t.name}({text})"
     if t.is_float:
-        return f"tile_bits_f{64 if t.name == 'f64' else 32}({text})"
+        return f"tile_bits_f32({_rounded(t, text)})"
     return f"(uint64_t)(int64_t){text}" if t.is_signed else f"(uint64_t){text}"
+
+
+def _rounded(t: DType, text: str) -> str:
+    """C text of a float of that type, kept in 32 bits: kernels compute with it as it comes."""
+    form = t.float_format
+    if not form.has_subnormals:  # powers of two, which are scales of tensors and no scalars
+        return text
+    numbers = (
+        form.mantissa_bits,
+        form.min_exponent,
+        form.max_finite,
+        int(form.inf_code is not None),
+    )
+    return f"tile_round({', '.join([text, *map(repr, numbers)])})"
 
 
 def signature_of(fn: Function) -> tuple[object, ...]:

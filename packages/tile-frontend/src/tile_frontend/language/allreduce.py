@@ -89,7 +89,8 @@ def tvm_thread_allreduce(
     size: Any, value: Any, cond: Any, out: Any, *axes: Any, **rest: Any
 ) -> Value:
     """`value` of all threads that differ from this one along `axes` only and for which `cond`
-    holds, combined into `out`, an element of a thread's own; by the operator of the `T.attr` around.
+    holds, combined into `out`, an element of a thread's own; by the operator of the `T.attr`
+    around.
 
     Args:
         size: 1, the number of values.

@@ -7,6 +7,7 @@ stream.
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
 __all__ = ["Op", "op"]
 
 _made: set[str] = set()
+_NAME = re.compile(r"[A-Za-z_]\w*::[A-Za-z_]\w*\Z", re.ASCII)
 
 
 def op(
@@ -77,9 +79,12 @@ def _function_of(kernel: Any) -> JITImpl:
 
 
 def _own_name(name: str) -> str:
-    if name in _made or "::" not in name:
-        why = "is taken" if "::" in name else "has no namespace"
+    if not _NAME.match(name):
+        why = "has no namespace" if "::" not in name else "is no name"
         raise TileError("E2031", f"the operator {name!r} {why}", help="write it as in mylib::name")
+    space, _, own = name.partition("::")
+    if name in _made or hasattr(getattr(torch.ops, space), own):  # of torch, or another library
+        raise TileError("E2031", f"the operator {name!r} is taken", help="choose another name")
     _made.add(name)
     return name
 
@@ -258,6 +263,13 @@ class _Backward:
         """The gradients of all arguments, None for those that have none."""
         found = self.run(*(g.contiguous() for g in given), *ctx.saved_tensors)
         listed = list(found) if isinstance(found, (tuple, list)) else [found]
+        if len(listed) != len(self.wanted):
+            raise TileError(
+                "E2033",
+                f"a backward function returned {len(listed)} gradients, not {len(self.wanted)}",
+                notes=(f"they are those of {', '.join(self.wanted)}",),
+                help="name the parameters that it differentiates by in gradients=",
+            )
         by_name = dict(zip(self.wanted, listed, strict=True))
         return tuple(by_name.get(n) for n in self.names)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import linecache
 import sys
+import threading
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -18,7 +19,8 @@ _OURS = [
     str(Path(file).resolve().parent)
     for file in (tile_ir.__file__, tile_passes.__file__, Path(__file__).parent)
 ]
-"""Folders of code that is not the user's."""
+_OURS += [threading.__file__, str(Path(threading.__file__).with_name("concurrent")), "<call>"]
+"""Folders and files of code that is not the user's: ours, what runs a thread, the code of calls."""
 
 
 def not_the_users(folder: Path) -> None:

@@ -166,3 +166,19 @@ __attribute__((unused)) static uint64_t tile_bits_f64(double value) {
   memcpy(&bits, &value, 8);
   return bits;
 }
+
+/* A number of a narrower float: nearest, ties to even; too large a one is infinite where the type
+ * has infinity, else the largest. */
+__attribute__((unused)) static float tile_round(float value, int32_t mantissa, int32_t least,
+                                                double largest, int32_t has_infinity) {
+  int32_t exponent;
+  double x = (double)value;
+  if (isnan(x) || x == 0 || (isinf(x) && has_infinity)) return value;
+  if (!isinf(x)) {
+    frexp(x, &exponent);
+    double unit = ldexp(1.0, (exponent - 1 < least ? least : exponent - 1) - mantissa);
+    x = nearbyint(x / unit) * unit;
+  }
+  if (fabs(x) > largest) x = copysign(has_infinity ? (double)INFINITY : largest, x);
+  return (float)x;
+}
