@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -172,7 +173,8 @@ def measured(task: Task) -> Iterator[Row]:
         yield from _compared(task.name, load)
     except Exception as error:  # a row that fails must not take the others along
         yield _failed(task.name, "", f"{type(error).__name__}: {error}")
-        torch.cuda.synchronize()
+        with suppress(RuntimeError):  # a device that a kernel stopped says so again
+            torch.cuda.synchronize()
 
 
 def _compared(name: str, load: Load) -> Iterator[Row]:

@@ -15,7 +15,7 @@ The kernel adds short vectors, so that nearly all of a call is the host's work. 
 On a GPU the foreign call is `cuLaunchKernel`, tensors are torch's, and a CuPy `RawKernel` and a
 Triton kernel that do the same are called with arrays of their own libraries. On a CPU it is the
 pool's entry, which runs the same compiled kernel; tensors are numpy's unless `--arrays torch`.
-Calls with tensors already bound to others of their kind, and those beside raw, are shown without a
+Checked calls beside raw ones are shown without a
 limit.
 
     python benchmarks/launch.py --target cpu --json FILE --check
@@ -195,7 +195,6 @@ def rows(target: str, library: str, only: str, folder: Path) -> Iterator[Row]:
         calls = {
             "checked": lambda kernel=kernel, tensors=tensors: kernel(*tensors),
             "bound": run,
-            "bound to others": lambda run=run, tensors=tensors: run(*tensors),
             **others,
         }
         check(calls, tensors)
@@ -208,7 +207,6 @@ def compared(name: str, times: dict[str, float]) -> Iterator[Row]:
     """The rows of one kernel's times."""
     pairs = [("checked", "by hand", CHECKED), ("bound", "raw", BOUND)]
     pairs += [("checked", peer, SHOWN) for peer in times if peer.startswith(("raw", "C", "T"))]
-    pairs.append(("bound to others", "by hand", SHOWN))
     for ours, peer, bar in pairs:
         ratio = times[peer] / times[ours]
         yield Row(f"{name}: {ours}", times[ours], times[peer], peer, "us", ratio, bar)

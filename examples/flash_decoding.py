@@ -69,12 +69,21 @@ def flash_decoding(  # noqa: C901 -- loops over elements are steps, not branches
             T.copy(V[table[b, n], 0:page, g, :], V_s)
             T.gemm(weight, V_s, out)
         for i, d in T.Parallel(rows, dim):
-            if i < group:
-                partial[b, g * group + i, part, d] = out[i, d] / T.max(total[i], 1e-30)
-        for i in T.Parallel(rows):
-            if i < group:
-                lse[b, g * group + i, part] = top[i] + T.log2(T.max(total[i], 1e-30))
-    with T.Kernel(heads, B, threads=32) as (h, b):  # one warp has all parts: no barrier
+            out[i, d] /= T.max(total[i], 1e-30)
+        if splits == 1:
+            for i, d in T.Parallel(rows, dim):
+                if i < group:
+                    O[b, g * group + i, d] = out[i, d]
+        else:
+            for i, d in T.Parallel(rows, dim):
+                if i < group:
+                    partial[b, g * group + i, part, d] = out[i, d]
+            for i in T.Parallel(rows):
+                if i < group:
+                    lse[b, g * group + i, part] = top[i] + T.log2(T.max(total[i], 1e-30))
+    if splits == 1:
+        return O
+    with T.Kernel(heads, B, threads=threads) as (h, b):
         o = T.alloc_fragment((splits, dim), T.float32)
         share = T.alloc_fragment((splits,), T.float32)
         top, total = (T.alloc_fragment((1,), T.float32) for _ in range(2))

@@ -17,8 +17,8 @@ import tile_frontend.language as T
 SHARES = 4
 """Threads that share a group; each has words of it one behind the other."""
 SHARE = GROUP // WORD // SHARES
-FOURTHS = 4
-"""Products that are added up in float16: a word has so many pairs."""
+PAIRS = 4
+"""Pairs of a word, whose products are added up in float16."""
 
 
 @tile.jit
@@ -43,7 +43,10 @@ def gemv(W, x, dtype, rows=4, block=256):
 
 @tile.jit
 def gemv_w4a16(W, facts, x, rows=4, block=1024, threads=128):
-    """y = ((weights - zeros) * scales) @ x, W and facts as `pack` made them, W by shares."""
+    """y = ((weights - zeros) * scales) @ x, W and facts as `pack` made them, W by shares.
+
+    Numbers of x are below 1000: four of them times 15 are a float16.
+    """
     N, G = T.const("N, G")
     W: T.Tensor((N, G * SHARES, SHARE), T.int32)
     facts: T.Tensor((G, N), T.int32)
@@ -64,7 +67,7 @@ def gemv_w4a16(W, facts, x, rows=4, block=1024, threads=128):
             for i, s, w in T.Parallel(rows, shares, SHARE):
                 group = T.min(k * groups + s // SHARES, G - 1)  # behind the last weights are 0
                 four = T.Broadcast(T.float16(0), 2)
-                for q in range(FOURTHS):
+                for q in range(PAIRS):
                     at, half = q // 2 * 8, q % 2
                     numbers = floats(T.cast(words[i, s, w], T.uint32) >> at, half)
                     weights = numbers - floats(zeros_of(of_group[i, s]) << half * 4, half)
@@ -86,7 +89,7 @@ def halves_error(K, scale):
     sqrt(1 + 2 + 3 + 4) of that for four. Errors are independent, and the largest of many results is
     a few standard deviations away, so this is six times that of all.
     """
-    return 6 * 2.0**-12 * 10**0.5 * (K / FOURTHS) ** 0.5 * scale
+    return 6 * 2.0**-12 * 10**0.5 * (K / PAIRS) ** 0.5 * scale
 
 
 def case(N, K, dtype):

@@ -28,8 +28,6 @@ def forward(X, W, B, dtype=T.float16, rows=4, eps=1e-5, threads=128):
         x, square = (T.alloc_fragment((rows, N), T.float32) for _ in range(2))
         mean, r = (T.alloc_fragment((rows,), T.float32) for _ in range(2))
         T.copy(X[block * rows, 0], given)
-        T.copy(W, weight)  # under way beside the row
-        T.copy(B, bias)
         T.copy(given, x)
         T.reduce_sum(x, mean, dim=1)
         for i in T.Parallel(rows):
@@ -41,6 +39,8 @@ def forward(X, W, B, dtype=T.float16, rows=4, eps=1e-5, threads=128):
         T.reduce_sum(square, r, dim=1)
         for i in T.Parallel(rows):
             r[i] = T.rsqrt(r[i] / N + eps)
+        T.copy(W, weight)  # not earlier: rows and both would not fit into the registers
+        T.copy(B, bias)
         for i, j in T.Parallel(rows, N):
             given[i, j] = x[i, j] * r[i] * weight[j] + bias[j]
         T.copy(given, Y[block * rows, 0])
