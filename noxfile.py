@@ -155,6 +155,14 @@ def emulate(session: nox.Session) -> None:
 
 
 @nox.session
+def fuzz(session: nox.Session) -> None:
+    """Planted mistakes are found; then random programs, `-- --count 10000 --seed 1` of them."""
+    install_all(session, *dependency_groups(WORKSPACE, "test"))
+    session.run("pytest", "-n", "2", "-m", "slow", "tests/fuzz")
+    session.run("tile", "fuzz", *(session.posargs or ("--count", "200")))
+
+
+@nox.session
 def plugins(session: nox.Session) -> None:
     """Strangers' distributions, from wheels and with our wheels only: a pass, a target that runs
     its kernels for real, another compiler. The target passes conformance through level run."""

@@ -291,6 +291,12 @@ def test_what_cannot_be_exported_says_why(tmp_path):
     assert code(format="dll") == "E2401"
     assert code(name="class") == "E2409"
     assert code(name="Mat mul") == "E2409"
+    assert code(name="tile_matmul") == "E2409"
+    assert code(format="wheel", name="json") == "E2409"
+    assert code(format="wheel", version="../1") == "E2409"
+    assert code(tolerance=-1.0) == "E2403"
+    assert code(also=[3]) == "E2402"
+    assert code(self_check=[(np.zeros((32, 40), np.float32), np.zeros((40, 48)))]) == "E2002"
     assert code(also=[compiled(scaled(4))]) == "E2402"
     assert code(targets=["cuda -arch=sm_80"]) == "E2402"
     assert code(self_check=[(1, 2)]) == "E2009"
@@ -322,3 +328,57 @@ def test_every_built_shape_of_a_function_is_in_its_library(tmp_path):
     for n in (9, 5):
         np.testing.assert_array_equal(kernel(np.ones(n, np.float32)), np.full(n, 2))
     assert "extent 0 is 7" in refused(kernel, "E2004", np.ones(7, np.float32))
+
+
+def test_names_that_c_or_the_library_has_are_given_others(tmp_path):
+    @T.prim_func
+    def odd(
+        t: T.Tensor((4,), T.float32),
+        linux: T.Tensor((4,), T.float32),
+        args: T.float32,
+        args_: T.float32,
+        operator: T.float32,
+    ):
+        with T.Kernel(1, threads=32):
+            T.device_assert(args != 0, "größer ≥ \U0001f680 \x85")
+            for i in T.Parallel(4):
+                linux[i] = t[i] * args + args_ - operator
+
+    wheel = compiled(odd).export(tmp_path, "wheel")
+    kernel = unpacked(wheel, tmp_path / "in")
+    out = np.zeros(4, np.float32)
+    kernel(np.ones(4, np.float32), out, 2.0, 3.0, 1.0)
+    assert out.tolist() == [4.0] * 4
+    assert "\U0001f680" in refused(kernel, "E0805", out, out, 0.0, 1.0, 1.0)
+    header = (tmp_path / "in" / "odd" / "odd.h").read_text()
+    assert "*t_, const tile_tensor *linux_, float args_, float args__, float operator_" in header
+
+
+def test_scalars_of_narrow_types_are_rounded_as_in_a_call(tmp_path):
+    @T.prim_func
+    def spread(h: T.float16, b: T.bfloat16, e: T.float8_e4m3fn, C: T.Tensor((3,), T.float32)):
+        with T.Kernel(1, threads=32):
+            C[0] = h
+            C[1] = b
+            C[2] = T.cast(e, T.float32)
+
+    ours = compiled(spread, out_idx=-1)
+    kernel = unpacked(ours.export(tmp_path, "wheel", self_check=[(0.1,) * 3]), tmp_path / "in")
+    assert "checked by 1 runs" in kernel.self_check()
+    for value in (0.1, -1e-7, 3e-8, 300.0, -65519.9, 0.0):
+        np.testing.assert_array_equal(kernel(*[value] * 3), ours(*[value] * 3))
+    assert kernel(0.1, 0.1, 0.1).tolist() == [0.0999755859375, 0.10009765625, 0.1015625]
+    for wrong in (10**400, 1e39):
+        refused(kernel, "E2010", wrong, 0.0, 0.0)
+
+
+def test_arrays_of_torch_serve_a_self_check(tmp_path):
+    torch = pytest.importorskip("torch")
+    kernel = compiled(matmul(32, dtype=T.bfloat16), out_idx=-1)
+    given = [(torch.ones(32, 40).bfloat16(), torch.ones(40, 48).bfloat16())]
+    made = unpacked(kernel.export(tmp_path, "wheel", self_check=given), tmp_path / "in")
+    assert "1 of 1 variants" in made.self_check()
+    negated = torch._neg_view(given[0][0])
+    assert "resolve_neg" in refused(made, "E2009", negated, given[0][1])
+    swapped = np.zeros((32, 40), ">u2")
+    refused(made, "E2002", swapped, given[0][1])

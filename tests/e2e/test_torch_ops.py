@@ -252,6 +252,8 @@ def test_what_cannot_be_an_operator(ops):
     assert "mutates names Z" in refused("E2030", op, accumulate, mutates=("Z",)).message
     refused("E2031", op, accumulate, "no namespace")
     refused("E2031", op, accumulate, "e2e::rms_norm")
+    refused("E2031", op, accumulate, "e2e::of::three")
+    refused("E2031", op, accumulate, "aten::add")
     hidden = op(accumulate, "e2e::hidden")
     error = refused("E2032", hidden, torch.zeros(3), torch.zeros(3), 1)
     assert "mutates=['S']" in error.help
@@ -259,3 +261,6 @@ def test_what_cannot_be_an_operator(ops):
     refused("E2033", norm.register_backward, rms_norm, saves=("Q",))
     updating = op(accumulate, "e2e::accumulate_backward", mutates=("S",))
     refused("E2033", updating.register_backward, lambda g: g)
+    one = op(rms_norm, "e2e::one_gradient").register_backward(lambda g, x, w: g)
+    out = one(torch.ones(3, 4, requires_grad=True), torch.ones(4))
+    assert "1 gradients, not 2" in refused("E2033", out.sum().backward).message

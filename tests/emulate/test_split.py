@@ -13,6 +13,7 @@ from tile_ir.interp import run
 from tile_ir.testing.by_path import module_at
 from tile_ir.testing.compare import assert_close
 from tile_ir.testing.host_memory import call_on_host
+from tile_ir.text import parse_function
 
 kernels = module_at(Path(__file__).parents[1] / "gates" / "perturbed.py")
 
@@ -60,3 +61,37 @@ def _array(param, rng):
     shape = tuple(int(e.value) for e in param.buffer.shape)
     kind = np.float16 if param.buffer.dtype.name == "f16" else np.float32
     return (rng.integers(-8, 9, shape) / 8).astype(kind)
+
+
+SMALL = """tile.ir 1.0 tile
+func @small(A: global i8[8, 320], B: global i8[4, 320], C: global i32[8, 4]) {
+  kernel @small threads = (32) {
+    tiles (bx) in (1) {
+      alloc A_s: shared i8[8, 32]
+      alloc B_s: shared i8[4, 32]
+      alloc C_l: fragment i32[8, 4]
+      fill C_l[:, :], 0
+      for k in (0, 10, 1) pipelined num_stages = 2 {
+        copy A[:, k * 32 : +32] -> A_s[:, :]
+        copy B[:, k * 32 : +32] -> B_s[:, :]
+        gemm A_s[:, :], B_s[:, :] -> C_l[:, :] transpose_b
+      }
+      copy C_l[:, :] -> C[:, :]
+    }
+  }
+}
+"""
+
+
+def test_threads_that_hold_copies_send_each_element_once(nvrtc, tmp_path):
+    fn, target = parse_function(SMALL), select("cuda -arch=sm_90a")
+    artifact, _ = driver.lowered(fn, target, {})
+    assert artifact.plan.find("small.k.split").value == 2
+    emulator, path = Emulator(MANIFEST, target.spec), tmp_path / "kernel.so"
+    emulator.compile(artifact, path)
+    rng = np.random.default_rng(3)
+    a, b = (rng.integers(-9, 10, (n, 320)).astype(np.int8) for n in (8, 4))
+    args = {"A": a, "B": b, "C": np.full((8, 4), 77, np.int32)}
+    with options(schedule="random", seed=3):
+        got = call_on_host(emulator.load(None, path), fn, args)
+    np.testing.assert_array_equal(got["C"], a.astype(np.int32) @ b.astype(np.int32).T)

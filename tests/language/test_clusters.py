@@ -170,6 +170,14 @@ BAD = {
     "neither": ("E1514", lambda S, bar: T.copy_cluster(S, S)),
     "bytes": ("E1513", lambda S, bar: T.mbarrier_expect_tx(bar, 0)),
     "other arrivals": ("E1513", lambda S, bar: T.ptx_init_barrier_thread_count(bar, 7)),
+    "arrivals of another barrier": (
+        "E1513",
+        lambda S, bar: T.ptx_init_barrier_thread_count(T.alloc_barrier([64, 128])[0], 128),
+    ),
+    "more than a row": (
+        "E1514",
+        lambda S, bar: T.ptx_cp_async(T.view(S, (4, 8))[0, 4], T.alloc_global((8,), T.int32)[0], 8),
+    ),
     "fragment": (
         "E1514",
         lambda S, bar: T.copy_cluster(T.alloc_fragment((32,), T.int32), S, dst_block=0),
@@ -192,6 +200,52 @@ def test_mistakes(name):
 
     assert caught.value.code == code
     assert caught.value.help
+
+
+@T.macro
+def in_one_branch(bx):
+    T.cluster_arrive()
+    if bx < 2:
+        T.cluster_wait()
+
+
+HALVES = {
+    "no wait": lambda bx: T.cluster_arrive(),
+    "no arrival": lambda bx: T.cluster_wait(),
+    "two arrivals": lambda bx: (T.cluster_arrive(), T.cluster_arrive(), T.cluster_wait()),
+    "between the halves": lambda bx: (T.cluster_arrive(), T.cluster_sync(), T.cluster_wait()),
+    "a wait in one branch": in_one_branch,
+}
+
+
+@pytest.mark.parametrize("name", HALVES)
+def test_halves_of_a_barrier_follow_one_another(name):
+    @T.prim_func
+    def main(A: T.Tensor((4,), T.int32)):
+        with T.ClusterKernel(4, cluster_dims=2, threads=32) as bx:
+            HALVES[name](bx)
+            A[bx] = 1
+
+    with pytest.raises(TileError) as caught:
+        tile.compile(main, target="cpu")
+    assert caught.value.code == "E0468"
+    assert caught.value.span is not None
+
+
+def test_a_loop_may_wait_for_what_arrived_before_it():
+    @T.prim_func
+    def main(A: T.Tensor((4,), T.int32)):
+        with T.ClusterKernel(4, cluster_dims=2, threads=32) as bx:
+            T.cluster_arrive()
+            for k in T.serial(3):
+                T.cluster_wait()
+                A[bx] = k
+                T.cluster_arrive()
+            T.cluster_wait()
+
+    a = np.zeros(4, np.int32)
+    tile.compile(main, target="cpu")(a)
+    assert a.tolist() == [2, 2, 2, 2]
 
 
 @pytest.mark.parametrize("use", [lambda: T.cluster_sync(), lambda: T.alloc_cluster_barrier(1)])

@@ -233,6 +233,15 @@ CONTRADICTIONS = {
         ),
         "warp 3 is in the roles a and b",
     ),
+    "one name": (
+        lambda: T.WSSchedule(
+            8, [T.WSRole("a", warps_lo=n, warps_hi=n + 4) for n in (0, 4)], [], []
+        ),
+        "two roles have one name: a, a",
+    ),
+    "no number": (lambda: T.WSSchedule("8", [], [], []), "of another type"),
+    "no roles": (lambda: T.WSSchedule(8, None, [], []), "of another type"),
+    "no role": (lambda: T.WSSchedule(8, ["a"], [], []), "of another type"),
     "versions": (lambda: T.WSSchedule(4, [], [T.WSPipeline("p", [], 0)], []), "0 versions"),
     "role": (lambda: T.WSSchedule(4, [], [], [T.WSScope("k", {"a": []})]), "no role a"),
     "pipeline": (

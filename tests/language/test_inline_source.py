@@ -1,6 +1,8 @@
 """Device functions that a kernel brings as text: called where their language is spoken, replaced by
 a reference in the tile language elsewhere."""
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 
@@ -198,6 +200,24 @@ def test_without_a_reference_its_own_target_compiles_it():
 
 
 @needs_compiler
+def test_names_of_the_program_do_not_hide_a_function():
+    """Not the values of earlier calls, nor a tensor of that name."""
+
+    @T.prim_func
+    def main(twice: T.Tensor((32,), T.float32), B: T.Tensor((32,), T.float32)):
+        with T.Kernel(1, threads=32):
+            T.import_source(SOURCE)
+            for i in T.Parallel(32):
+                x = T.call_extern("float32", "twice", twice[i])
+                y = T.call_extern("float32", "twice", x)
+                B[i] = x + y
+
+    a, b = np.arange(32, dtype=np.float32), np.zeros(32, np.float32)
+    tile.compile(main, target=DEVICE, device="emulator")(a, b)
+    np.testing.assert_array_equal(b, 6 * a)
+
+
+@needs_compiler
 def test_text_that_does_not_compile_is_blamed():
     @T.prim_func
     def main(A: T.Tensor((32,), T.float32)):
@@ -222,7 +242,12 @@ BAD = {
     "no name": lambda A: T.call_extern("float32"),
     "no identifier": lambda A: T.call_extern("float32", "a b", A[0]),
     "half by value": lambda A: T.call_extern("float16", "f", A[0]),
+    "a name that is no word of ASCII": lambda A: T.call_extern("float32", "f\u00e9", A[0]),
     "no text": lambda A: T.import_source(7),
+    "no file": lambda A: T.import_source(Path("/there/is/no/such.cu")),
+    "a folder": lambda A: T.import_source(Path("/")),
+    "half a character": lambda A: T.import_source("// \udc80"),
+    "no function for a reference": lambda A: T.call_extern("float32", "f", A[0], reference=3),
     "reference without a value": lambda A: T.call_extern(
         "float32", "f", A[0], reference=lambda x: None
     ),

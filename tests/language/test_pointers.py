@@ -66,6 +66,22 @@ def test_a_second_shape_is_a_view(run):
     assert outcome.args[1].tolist() == [12 * i for i in range(8)]
 
 
+def test_strides_over_dimensions(run):
+    """They are compared as expressions; the outermost extent has no part in them."""
+    m, n = T.dynamic("m, n")
+
+    @T.prim_func
+    def main(a: T.ptr, b: T.ptr):
+        A = T.make_tensor(a, (m, n), T.int32, strides=(n, 1))
+        B = T.make_tensor(b, (m, 2), T.int32, strides=(2, 1))
+        with T.Kernel(m, threads=32) as i:
+            B[i, 0] = A[i, n - 1]
+
+    a, b = np.arange(15, dtype=np.int32).reshape(3, 5), np.zeros((3, 2), np.int32)
+    outcome = run(main, a, b)
+    assert outcome.args[1].tolist() == [[4, 0], [9, 0], [14, 0]]
+
+
 WRONG = {
     "another number of rows": ((20, 35), (21, 35), "E0805"),
     "a smaller tensor": ((10, 35), (20, 35), "E0805"),
@@ -105,9 +121,14 @@ def test_addresses_and_other_types_are_refused(bad):
 
 MISUSES = {
     "as a number": (lambda p: p + 1, "E1505"),
+    "compared": (lambda p: p < 1, "E1505"),
+    "as an index": (lambda p: [7][p], "E1505"),
+    "negated": (lambda p: -p, "E1505"),
     "indexed": (lambda p: p[0], "E1505"),
+    "stored to": (lambda p: p.__setitem__(0, 1.0), "E1505"),
     "of another type": (lambda p: T.make_tensor(p, (4,), T.int32), "E1516"),
     "with a gap": (lambda p: T.make_tensor(p, (4, 4), T.float32, strides=(5, 1)), "E1516"),
+    "without its strides": (lambda p: T.make_tensor(p, (4, 4), T.float32, strides=()), "E1516"),
 }
 
 

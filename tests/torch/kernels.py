@@ -123,8 +123,8 @@ def _attend(device: str, dtype: Any) -> Any:
         f"block::attention_backward_{device}",
         causal=True,
         dtype=dtype,
-        block_M=64,
-        block_N=64,
+        block=64,
+        step=64,
         threads=128,
     )
     forward = op(attention, f"block::attention_{device}", dtype=dtype, block=64)
