@@ -78,9 +78,15 @@ def matmul_fp8_blocks(A, B, scale_A, scale_B, dtype, block_M=64, block_N=64, sta
             T.copy(B[bx * block_N, k * GROUP], B_s)
             T.copy(scale_A[k, by * block_M], rows_s)
             T.gemm(A_s, B_s, part, transpose_B=True, clear_accum=True)
-            T.copy(rows_s, rows)
-            for i, j in T.Parallel(block_M, block_N):
-                C_l[i, j] += part[i, j] * (rows[i] * columns_s[j // run, k])
+            if run == block_N:  # all columns of the tile have one scale
+                for i in T.Parallel(block_M):
+                    rows[i] = rows_s[i] * columns_s[0, k]
+                for i, j in T.Parallel(block_M, block_N):
+                    C_l[i, j] += part[i, j] * rows[i]
+            else:
+                T.copy(rows_s, rows)
+                for i, j in T.Parallel(block_M, block_N):
+                    C_l[i, j] += part[i, j] * (rows[i] * columns_s[j // run, k])
         T.copy(C_l, C[by * block_M, bx * block_N])
     return C
 
@@ -126,6 +132,15 @@ def case_of_tensors(dtype, M=65, N=72, K=208):
 CASES = [
     case_of_tensors(FP8),
     case_of_tensors(ml_dtypes.float8_e5m2),
+    Case(
+        kernel=matmul_fp8_blocks,
+        inputs=inputs_of_blocks(65, 136, 304),
+        reference=reference_of_blocks,
+        options={"dtype": T.float8_e4m3fn, "block_N": 96},
+        rtol=unit(ml_dtypes.bfloat16),
+        atol=sum_error(304, 1.5**2, SUMS),
+        name="blocks across tiles",
+    ),
     Case(
         kernel=matmul_fp8_blocks,
         inputs=inputs_of_blocks(65, 136, 304),

@@ -33,7 +33,7 @@ _SCALARS = 8
 _STAGED_SCALARS = 16
 """The same where iterations overlap, and stages have positions of their own."""
 
-_ADDRESS = 4
+_ADDRESS = 3
 """Registers for an operand's address that stays. A loop without stages has it in scalar registers;
 with stages the first iterations stand before the loop and share it in vector registers (measured
 with five products: 98 moves to scalar registers against 13, and spills where two were counted)."""
@@ -69,17 +69,21 @@ def fixed_steps(
     cx: PassContext,
 ) -> int:
     """Steps along k for which a loop's products address operands in shared memory that no channel
-    moves on, and that registers could not hold: the compiler keeps these addresses."""
+    moves on, and that registers could not hold: the compiler keeps these addresses, once for all
+    products that read an operand in one direction."""
     ringed = ringed | {k.buffer.name for k in found.keeps}
-    total = 0
+    steps: dict[tuple[str, bool], int] = {}
     for product in (p for p in found.products if p.path[:-1] == (*path, 0)):
         atom = cx.target.matrix.get(str(plan.value(f"{kernel}.{product.name}.atom", GENERIC)))
         if atom is None or atom.engine != "async":
             continue
-        names = (product.stmt.a.buffer, product.stmt.b.buffer)
-        fixed = [n for n in names if buffers[n].scope == "shared" and n not in ringed]
-        total += len(fixed) * -(-product.shape[2] // atom.k)
-    return total
+        stmt = product.stmt
+        along_k = ((stmt.a.buffer, not stmt.transpose_a), (stmt.b.buffer, stmt.transpose_b))
+        for name, direction in along_k:
+            if buffers[name].scope == "shared" and name not in ringed:
+                count = -(-product.shape[2] // atom.k)
+                steps[name, direction] = max(steps.get((name, direction), 0), count)
+    return sum(steps.values())
 
 
 def registers_fit(
