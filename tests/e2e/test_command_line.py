@@ -88,7 +88,7 @@ def test_examples(folder, capsys, title):
 
 def test_every_command_is_on_the_page():
     sections = re.findall(r"^## tile (\S+)$", page(), re.MULTILINE)
-    assert sorted(sections) == sorted([*cli.COMMANDS, "fuzz", "tune"])
+    assert sorted(sections) == sorted([*cli.COMMANDS, "tune"])
     assert {s for s in SECTIONS if s.startswith("tile ")} == {f"tile {s}" for s in sections}
 
 
