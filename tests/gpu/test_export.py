@@ -18,7 +18,7 @@ from tile_ir.testing.by_path import module_at
 from tile_ir.testing.requires import requires
 
 pytestmark = pytest.mark.gpu
-KERNELS = Path(__file__).parents[2] / "packages" / "tile-cuda" / "tests" / "export_kernels.py"
+KERNELS = Path(__file__).parents[1] / "e2e" / "export_kernels.py"
 
 
 @pytest.fixture(scope="module")
