@@ -8,6 +8,7 @@ them, and returns those that the example changes. An example that is an expressi
 from __future__ import annotations
 
 import ast
+import atexit
 import hashlib
 import inspect
 import re
@@ -148,7 +149,9 @@ def traced(text: str) -> Any:
 @cache
 def _folder() -> TemporaryDirectory[str]:
     """Where the programs lie while this process runs: some are read when they are first called."""
-    return TemporaryDirectory()
+    made: TemporaryDirectory[str] = TemporaryDirectory()
+    atexit.register(made.cleanup)
+    return made
 
 
 @cache
