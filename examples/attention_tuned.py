@@ -77,35 +77,6 @@ def attention(Q, K, V, dtype, causal=True, block_M=128, block_N=128, stages=2, t
     return O
 
 
-def add(X, Y, dtype, block=4096, threads=256):
-    N = T.const("N")
-    X: T.Tensor((N,), dtype)
-    Y: T.Tensor((N,), dtype)
-    Z = T.empty((N,), dtype)
-    with T.Kernel(T.ceildiv(N, block), threads=threads) as b:
-        for i in T.Parallel(block):
-            Z[b * block + i] = X[b * block + i] + Y[b * block + i]
-    return Z
-
-
-def row_sum(X, dtype, rows=1, block=4096, threads=256):
-    M, N = T.const("M, N")
-    X: T.Tensor((M, N), dtype)
-    Y = T.empty((M,), T.float32)
-    with T.Kernel(T.ceildiv(M, rows), threads=threads) as b:
-        x = T.alloc_fragment((rows, block), dtype)
-        sums = T.alloc_fragment((rows, block), T.float32)
-        total = T.alloc_fragment((rows,), T.float32)
-        T.clear(sums)
-        for k in T.serial(T.ceildiv(N, block)):
-            T.copy(X[b * rows, k * block], x)
-            for i, j in T.Parallel(rows, block):
-                sums[i, j] += x[i, j]
-        T.reduce_sum(sums, total, dim=1)
-        T.copy(total, Y[b * rows])
-    return Y
-
-
 def reference(q, k, v, causal):
     score = q @ k.swapaxes(2, 3) / q.shape[-1] ** 0.5
     if causal:
