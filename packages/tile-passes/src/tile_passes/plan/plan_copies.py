@@ -4,8 +4,8 @@ runs beside the vector work on the product of another.
 Only a loop is looked at whose products wait for that work because it reads what they overwrite.
 What it costs is counted by planning the unrolled loop as well. Where a product can lag without
 copies (the second one of attention), it runs beside the vector work as it is, and copies, of which
-the model expects a few percent, were measured to take up to 15. Where none can, every product is
-waited for at once: there they gave 5 to 40 percent, with one group of warps and with two.
+the model expects a few percent, make it slower on the device. Where none can, every product is
+waited for at once, and copies make it faster, with one group of warps and with two.
 """
 
 from __future__ import annotations

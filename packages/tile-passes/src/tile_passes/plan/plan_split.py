@@ -34,9 +34,8 @@ if TYPE_CHECKING:
     from tile_passes.plan.model import Plan
 
 EXCHANGE = 2.0
-"""Iterations that sending the sums, waiting for them and meeting at the ends take. Measured on 132
-cores: 1 to 2 microseconds beside iterations of 0.3 to 0.6 (a row of 128 16-bit weights for each of
-64 columns)."""
+"""Iterations that sending the sums, waiting for them and meeting at the ends take: an estimate. The
+first and the last go through the latency of the other block's memory, and blocks start together."""
 
 _BARRIERS = 1024
 """Bytes for barriers, and for what alignment takes."""
