@@ -65,7 +65,7 @@ from tile_ir.ops import (
 from tile_ir.rewrite import declared, map_stmts, replace, walk, with_body
 from tile_passes.analysis.manual import copy_of, engine_of, has_means
 from tile_passes.base import Pass
-from tile_passes.plan.survey import accepts
+from tile_passes.plan.refusals import accepts
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

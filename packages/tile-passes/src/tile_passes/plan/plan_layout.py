@@ -268,6 +268,8 @@ def _shared(
     found: Survey,
     lanes: tuple[Candidate, ...],
 ) -> Plan:
+    if buffer.name in found.viewed:
+        return _in_order(plan, cx, kernel, buffer)
     key = f"{kernel}.{buffer.name}.layout"
     options = list(_shared_options(buffer, plan, cx, kernel, found))
     value, reason = str(options[0][0]), options[0][1]
@@ -278,6 +280,21 @@ def _shared(
         value, reason = str(given), "given by the kernel"
     costs = lanes or _layouts_weighed(buffer, cx)
     return decide(plan, cx, key, value, reason=reason, candidates=costs)
+
+
+def _in_order(plan: Plan, cx: PassContext, kernel: str, buffer: Buffer) -> Plan:
+    """A view counts the elements of a buffer in order: they lie so, whoever else reads them."""
+    plain = str(row_major(_shape(buffer)))
+    if buffer.layout is not None and str(buffer.layout) != plain:
+        raise TileError(
+            "E0702",
+            f"{buffer.name} cannot lie as {buffer.layout}",
+            buffer.span,
+            notes=("a view of it sees its elements in order",),
+            help=f"leave the layout of {buffer.name} out, or copy it instead of viewing it",
+        )
+    key, reason = f"{kernel}.{buffer.name}.layout", "a view sees its elements in order"
+    return decide(plan, cx, key, plain, reason=reason, allowed=(plain,))
 
 
 def _layouts_weighed(buffer: Buffer, cx: PassContext) -> tuple[Candidate, ...]:

@@ -9,18 +9,17 @@ target demand of it is checked here once.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import gcd, prod
+from math import prod
 from typing import TYPE_CHECKING
 
-from tile_ir import build as b
 from tile_ir.expr import Const, Var, free_vars, loads
 from tile_ir.opdef import Access, bodies
 from tile_ir.ops import BULK, Atomic, AtomicTile, Copy, For, Gemm, Issue, Let, Parallel, View, While
 from tile_ir.rewrite import effects, stmt_exprs, substitute, walk
 from tile_passes.analysis.dependence import aliases, leaves_early
-from tile_passes.analysis.facts import Facts
 from tile_passes.analysis.manual import copy_of, is_manual
 from tile_passes.plan.keys import Names, Path
+from tile_passes.plan.refusals import accepts, extents, takes
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -31,12 +30,6 @@ if TYPE_CHECKING:
     from tile_ir.target import TargetSpec
     from tile_ir.target.matrix import MatrixAtom
     from tile_ir.target.memory import CopyEngine
-
-_NOTHING = Facts.of_dims(())
-
-_WIDEST_ROW = 128
-"""Bytes of the widest panel of a shared tile; wider rows are cut into such."""
-
 
 _ADDED = frozenset({"f32"})
 """Types whose sums an engine forms exactly as threads do."""
@@ -140,6 +133,8 @@ class Survey:
     keeps: tuple[Keep, ...]
     boxes: frozenset[str] = frozenset()
     """The shared buffers that the kernel itself has one thread copy boxes of."""
+    viewed: frozenset[str] = frozenset()
+    """The buffers whose storage has several names, and these."""
 
 
 class _Scan:
@@ -147,7 +142,8 @@ class _Scan:
         self.buffers, self.spec = buffers, spec
         self.names = Names.of(body)
         self.accesses: dict[str, list[Use]] = {}
-        self.viewed: set[str] = set()
+        views = [s for s in walk(body) if isinstance(s, View)]
+        self.viewed = frozenset(n for s in views for n in (s.source, s.buffer.name))
         self.pending: list[tuple[Path, Copy, Path | None, bool]] = []
         self.sums: list[tuple[Path, AtomicTile, bool]] = []
         self.atomics = False
@@ -195,8 +191,6 @@ class _Scan:
                 self.visit(inner, (*path, at_body), inside, inner_scalar)
 
     def _note(self, stmt: Stmt, path: Path) -> None:
-        if isinstance(stmt, View):
-            self.viewed |= {stmt.source, stmt.buffer.name}
         inner = walk((stmt,)) if isinstance(stmt, Parallel) else (stmt,)
         for s in inner:
             for e in effects(s):
@@ -308,6 +302,58 @@ class _Scan:
             engines=engines,
         )
 
+    def obstacle(self, stmt: Copy | AtomicTile) -> str:
+        """What keeps a copy from being one that an engine could carry."""
+        known = [(p, s, scalar) for p, s, _, scalar in self.pending] + list(self.sums)
+        found = next(((p, scalar) for p, s, scalar in known if s is stmt), None)
+        if found is None:
+            return "the body that it stands in may be left early"
+        path, scalar = found
+        if not scalar:
+            return "where it happens depends on values that the kernel computes"
+        source, target = self.buffers[stmt.src.buffer], self.buffers[stmt.dst.buffer]
+        if target.scope == "shared" and source.scope == "global":
+            return self._no_fill(path, stmt, source, target)
+        if target.scope == "global" and source.scope in ("shared", "fragment"):
+            return self._no_drain(path, stmt, source, target)
+        other = target if source.scope == "global" else source
+        return f"engines go between global and shared memory, and {other.name} is {other.scope}"
+
+    def _no_fill(self, path: Path, stmt: Copy | AtomicTile, source: Buffer, target: Buffer) -> str:
+        if source.name not in self.stable:
+            return f"{source.name} is written in the kernel"
+        if target.name in self.viewed:
+            return f"{target.name} has a view"
+        if not _whole(stmt.dst, target):
+            return f"it fills a part of {target.name}"
+        if self._readers(target.name, path) is None:
+            return f"{target.name} is not read behind it alone, or others write it"
+        return ""
+
+    def _no_drain(self, path: Path, stmt: Copy | AtomicTile, source: Buffer, target: Buffer) -> str:
+        if any(path[: len(p)] == p for p, _ in self.loops):
+            return "it stands in a pipelined loop"
+        if not _whole(stmt.src, source):
+            return f"it takes a part of {source.name}"
+        if any(u.path != path for u in self.accesses[target.name]):
+            return f"the kernel uses {target.name} elsewhere"
+        if source.name in self.viewed:
+            return f"{source.name} has a view"
+        if source.scope == "shared" and self._written(source.name, path) is None:
+            return f"{source.name} is not written as a whole before it and used by nothing else"
+        if isinstance(stmt, AtomicTile):
+            return self._no_sum(stmt, source, target)
+        return ""
+
+    def _no_sum(self, stmt: AtomicTile, source: Buffer, target: Buffer) -> str:
+        if stmt.kind != "add" or stmt.order != "relaxed":
+            return f"engines form relaxed sums, not {stmt.order} {stmt.kind}"
+        if self.atomics:
+            return "other atomics may tell of it"
+        if target.dtype.name not in _ADDED:
+            return f"engines would round sums of {target.dtype} otherwise"
+        return "" if source.scope == "fragment" else f"{source.name} is in shared memory"
+
     def _fresh(self, name: str) -> str:
         while name in self.buffers:
             name += "_"
@@ -335,6 +381,9 @@ class _Scan:
         a, b, c = (self.buffers[r.buffer] for r in (stmt.a, stmt.b, stmt.c))
         atoms = self.spec.atoms(a.dtype.name, b.dtype.name, c.dtype.name)
         fits = tuple(x for x in atoms if _atom_fits(x, stmt, shape, a, b, c))
+        if any(x.scope == "shared" and x.name in self.viewed for x in (a, b)):
+            # Asynchronous atoms read tiles in an order of their own, a view counts rows.
+            fits = tuple(x for x in fits if x.engine != "async")
         return Product(name=self.names[path], path=path, stmt=stmt, shape=shape, atoms=fits)
 
 
@@ -344,7 +393,8 @@ def survey(body: Body, buffers: Mapping[str, Buffer], spec: TargetSpec) -> Surve
     if is_manual(body):  # who copies what, when, is the kernel's own business
         products = tuple(scan.products)
         boxes = _boxes(body, buffers)
-        return Survey(scan.names, (), products, (), scan.stable, aliases(body), (), (), boxes)
+        homes = aliases(body)
+        return Survey(scan.names, (), products, (), scan.stable, homes, (), (), boxes, scan.viewed)
     fills = scan.fills()
     return Survey(
         scan.names,
@@ -355,7 +405,15 @@ def survey(body: Body, buffers: Mapping[str, Buffer], spec: TargetSpec) -> Surve
         aliases(body),
         scan.drains(),
         scan.keeps(fills),
+        viewed=scan.viewed,
     )
+
+
+def obstacle(
+    stmt: Copy | AtomicTile, body: Body, buffers: Mapping[str, Buffer], spec: TargetSpec
+) -> str:
+    """Why no engine is asked whether it takes a copy of a tile body; empty where they are asked."""
+    return _Scan(body, buffers, spec).obstacle(stmt)
 
 
 def _boxes(body: Body, buffers: Mapping[str, Buffer]) -> frozenset[str]:
@@ -379,16 +437,6 @@ def free_scalars(body: Body, stable: frozenset[str]) -> dict[Var, Expr]:
     return env
 
 
-def extents(region: Region) -> tuple[int, ...]:
-    """The constant extents of a region, leading unit axes dropped down to two axes; 0 for one that
-    is not constant.
-    """
-    sizes = [int(r.extent.value) if isinstance(r.extent, Const) else 0 for r in region.ranges]
-    while len(sizes) > 2 and sizes[0] == 1:
-        del sizes[0]
-    return tuple(sizes)
-
-
 def product_shape(stmt: Gemm) -> tuple[int, int, int]:
     """m, n, k of a product; 0 for an extent that is not constant."""
     c, a = extents(stmt.c), extents(stmt.a)
@@ -408,79 +456,6 @@ def can_be_staged(stmt: Copy, source: Buffer, target: Buffer) -> bool:
     bits = (source.dtype.storage_bits, target.dtype.storage_bits)
     same = [n for n in extents(stmt.src) if n != 1] == [n for n in extents(stmt.dst) if n != 1]
     return same and all(extents(stmt.dst)) and not any(n % 8 for n in bits)
-
-
-def accepts(engine: CopyEngine, stmt: Copy, source: Buffer, target: Buffer) -> bool:
-    """Whether an engine can carry out a copy, as far as constants tell; alignment of pointers and
-    strides is a fact that the host checks at launch.
-    """
-    if source.dtype is not target.dtype or target.dtype.storage_bits % 8:
-        return False
-    safe = source.safe_value
-    if stmt.clip and not (engine.fill and (safe is None or _is_zero(safe))):
-        return False
-    sizes = extents(stmt.src)
-    row = sizes[-1] * target.dtype.storage_bits // 8
-    if not all(sizes) or row % engine.granularity or not _aligned(engine, source):
-        return False
-    if engine.elect and not _starts_aligned(engine, stmt.src, source):
-        return False
-    if engine.bytes and not any(row % n == 0 for n in engine.bytes):
-        return False
-    if not _slots_aligned(engine, prod(sizes[:-1]), row):
-        return False
-    return not engine.elect or source.rank <= engine.max_rank
-
-
-def takes(engine: CopyEngine, stmt: Copy | AtomicTile, source: Buffer, target: Buffer) -> bool:
-    """Whether an engine can carry a copy out of shared memory, where `source` has the elements of
-    `target` already or gets them on its way there.
-    """
-    sizes = [n for n in extents(stmt.dst) if n != 1]
-    if source.scope == "shared" and source.dtype is not target.dtype:
-        return False
-    if source.rank != 2 or len(sizes) != 2 or tuple(sizes) != extents(stmt.src):
-        return False
-    row = sizes[-1] * target.dtype.storage_bits
-    whole = row % (8 * engine.granularity) == 0 and not target.dtype.storage_bits % 8
-    fits = target.rank <= engine.max_rank and (engine.fill or not stmt.clip)
-    fits = fits and _slots_aligned(engine, sizes[0], row // 8)
-    return whole and fits and _aligned(engine, target) and _starts_aligned(engine, stmt.dst, target)
-
-
-def _slots_aligned(engine: CopyEngine, rows: int, row_bytes: int) -> bool:
-    """Whether slots of so many rows, and panels of them a swizzled row wide, begin where a box
-    may."""
-    return rows * gcd(row_bytes, _WIDEST_ROW) % engine.shared_alignment == 0
-
-
-def _aligned(engine: CopyEngine, buffer: Buffer) -> bool:
-    """Whether no constant stride of a global buffer breaks what the engine demands of addresses."""
-    strides = buffer.strides if buffer.strides is not None else _row_major(buffer)
-    *outer, inner = strides
-    if isinstance(inner, Const) and inner.value != 1:
-        return False
-    size = buffer.dtype.storage_bits // 8
-    return all(int(s.value) * size % engine.alignment == 0 for s in outer if isinstance(s, Const))
-
-
-def _starts_aligned(engine: CopyEngine, region: Region, buffer: Buffer) -> bool:
-    """Whether a box begins, along its contiguous axis, where the engine may: a start elsewhere
-    stops the device, whatever the alignment of addresses (measured on hardware)."""
-    unit = max(1, engine.granularity * 8 // buffer.dtype.storage_bits)
-    return _NOTHING.linear(region.ranges[-1].start).divisor() % unit == 0
-
-
-def _row_major(buffer: Buffer) -> tuple[Expr, ...]:
-    """The strides of a contiguous buffer."""
-    out: list[Expr] = [b.const(1)]
-    for extent in reversed(buffer.shape[1:]):
-        out.append(b.mul(out[-1], extent))
-    return tuple(reversed(out))
-
-
-def _is_zero(e: object) -> bool:
-    return isinstance(e, Const) and e.value == 0
 
 
 def _atom_fits(
