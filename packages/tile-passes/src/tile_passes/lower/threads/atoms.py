@@ -20,7 +20,7 @@ from tile_passes.lower.threads.addresses import ZERO, bits_of
 from tile_passes.lower.threads.bits import bits_below
 from tile_passes.lower.threads.context import declared
 from tile_passes.lower.threads.moves import move
-from tile_passes.lower.threads.pieces import Item, Items, Piece, assemble
+from tile_passes.lower.threads.pieces import Item, Items, Piece
 from tile_passes.lower.threads.spread import ONE, over_box, relabel
 from tile_passes.lower.threads.steps import StepOperands, Steps
 
@@ -193,7 +193,8 @@ def lower_product(s: Gemm, plan: MatrixTiling, cx: ThreadContext) -> Items:
 
     own, step = operands(), cx.names.var("kk")
     cx.bits[step] = bits_below(plan.steps)
-    body = Piece((*assemble(own.load(step)), own.multiply(step)))
+    # Apart, so that barriers can go between: b from registers passes through shared memory.
+    body = (*own.load(step), Piece((own.multiply(step),)))
     loop = For(
         var=step,
         start=ZERO,
@@ -203,7 +204,7 @@ def lower_product(s: Gemm, plan: MatrixTiling, cx: ThreadContext) -> Items:
         body=(),
         span=s.span,
     )
-    steps = Steps(loop, (("body", (body,)),), count=plan.steps, own=own, operands=operands)
+    steps = Steps(loop, (("body", body),), count=plan.steps, own=own, operands=operands)
     return (*before, own.declared, steps)
 
 
