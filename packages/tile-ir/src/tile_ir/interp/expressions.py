@@ -246,7 +246,9 @@ def _call(cx: Context, e: ex.Call) -> Eval:
 
 def _ramp(cx: Context, e: ex.Ramp) -> Eval:
     base = cx.expr(e.base)
-    steps = np.arange(e.dtype.lanes, dtype=to_numpy_dtype(e.dtype)) * e.stride
+    # Unsigned lanes may count down: they wrap around, as sums of theirs do.
+    counted = np.arange(e.dtype.lanes, dtype=np.int64) * e.stride
+    steps: np.ndarray[Any, np.dtype[Any]] = counted.astype(to_numpy_dtype(e.dtype))
     dt = e.base.dtype
     if not cx.is_array(e.base):
         # With the axes of the box in front, lanes of a vector are never taken for lanes of the box.
