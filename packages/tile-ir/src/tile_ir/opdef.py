@@ -8,6 +8,13 @@ An op is a frozen dataclass under `@op("name", syntax=..., ...)`. Its fields say
     dim: int = attr(-1)                  # a static property, printed when not the default
     body: Body = region()                # nested statements
 
+What comes later says since which version of the IR, and what older texts say instead, so that every
+text of the major version keeps its meaning:
+
+    cached: bool = attr(False, since=(1, 1))          # texts of 1.1 and later may say it
+    axis: int = attr(0, was=((1, 2), "dim"))          # called `dim` by texts before 1.2
+    width: int = attr(4, before=((1, 3), 1))          # left out by a text before 1.3 it means 1
+
 `syntax` is the text form: words and punctuation as they are, `$field` for a field's text (bodies
 print as `{ ... }`), `"$field"` for a string that is always quoted, `?(word $field)` for what is
 left out while the field has its default. Fields that `syntax` does not mention are written `name =
@@ -90,31 +97,61 @@ Body = tuple[Stmt, ...]
 if TYPE_CHECKING:
     # To a type checker a field declared with one of these has its annotated type.
     # ruff: noqa: D103 -- documented at their definitions below
-    def operand(access: Access, default: Any = ...) -> Any: ...
-    def attr(default: Any = ...) -> Any: ...
-    def binds(default: Any = ...) -> Any: ...
+    def operand(access: Access, default: Any = ..., **changed: Any) -> Any: ...
+    def attr(default: Any = ..., **changed: Any) -> Any: ...
+    def binds(default: Any = ..., **changed: Any) -> Any: ...
     def region(default: Any = ...) -> Any: ...
 else:
 
     def _declare(kind: str, default: Any = dataclasses.MISSING, **meta: Any) -> Any:
         return field(default=default, metadata={"kind": kind, **meta})
 
-    def operand(access: Access, default: Any = dataclasses.MISSING) -> Any:
+    def operand(access: Access, default: Any = dataclasses.MISSING, **changed: Any) -> Any:
         """Declare a field that names memory (`Region`) or computes values (`Expr`)."""
-        return _declare("operand", default, access=access)
+        return _declare("operand", default, access=access, **changed)
 
-    def attr(default: Any = dataclasses.MISSING) -> Any:
+    def attr(default: Any = dataclasses.MISSING, **changed: Any) -> Any:
         """Declare a static property."""
-        return _declare("attr", default)
+        return _declare("attr", default, **changed)
 
-    def binds(default: Any = dataclasses.MISSING) -> Any:
+    def binds(default: Any = dataclasses.MISSING, **changed: Any) -> Any:
         """Declare a field (`Var`, tuple of `Var`, `Buffer`, name of a token) that the op brings
         into scope."""
-        return _declare("binds", default)
+        return _declare("binds", default, **changed)
 
     def region(default: Any = dataclasses.MISSING) -> Any:
         """Declare a field of nested statements (`Body`)."""
         return _declare("region", default)
+
+
+Version = tuple[int, int]
+"""Major and minor of the IR."""
+
+FIRST: Version = (1, 0)
+"""The version that has everything that does not say otherwise."""
+
+Upgrade = tuple[Version, "Callable[[dict[str, Any]], dict[str, Any]]"]
+"""What a text before a version has as fields -> what it means as fields since then."""
+
+
+@dataclass(frozen=True, slots=True)
+class Changes:
+    """What a field was in older versions: `since` is the first that has it; `was` names a version
+    and the name before it; `before` a version and the value that it had, left out, before it."""
+
+    since: Version = FIRST
+    was: tuple[Version, str] | None = None
+    before: tuple[Version, Any] | None = None
+
+    @property
+    def written(self) -> Version:
+        """The first version whose texts say the field as it is printed today."""
+        return self.since if self.was is None else max(self.since, self.was[0])
+
+
+def changes(f: dataclasses.Field[Any]) -> Changes:
+    """What a declared field was in older versions."""
+    return Changes(**{n: f.metadata[n] for n in ("since", "was", "before") if n in f.metadata})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -124,7 +161,8 @@ class OpDef:
     name: str
     cls: type[Stmt]
     syntax: str
-    since: tuple[int, int]
+    since: Version
+    upgrades: tuple[Upgrade, ...]
     stages: frozenset[Stage]
     fields: tuple[dataclasses.Field[Any], ...]
     kinds: Mapping[str, tuple[dataclasses.Field[Any], ...]]
@@ -134,6 +172,13 @@ class OpDef:
     def of_kind(self, kind: str) -> tuple[dataclasses.Field[Any], ...]:
         """The fields declared as `kind`: operand, attr, binds or region."""
         return self.kinds.get(kind, ())
+
+    @property
+    def read_from(self) -> Version:
+        """The first version whose texts mean by this op what it means today, when they leave out
+        what may be left out."""
+        moved = [c.before[0] for c in map(changes, self.fields) if c.before is not None]
+        return max([self.since, *moved, *(version for version, _ in self.upgrades)])
 
 
 OPS: dict[str, OpDef] = {}
@@ -146,10 +191,14 @@ def op(
     name: str,
     *,
     syntax: str,
-    since: tuple[int, int] = (1, 0),
+    since: Version = FIRST,
+    upgrades: tuple[Upgrade, ...] = (),
     stages: frozenset[Stage] = ALL_STAGES,
 ) -> Callable[[type[T]], type[T]]:
     """Register the decorated class (its own fields declared, docstring present) as op `name`.
+
+    `upgrades` are for what `was` and `before` of a field cannot say: each takes the fields that an
+    older text gave and returns those that mean the same since its version; they apply in order.
 
     A method `verify_(self) -> list[Diagnostic]` is the op layer of the verifier; a method
     `effects_(self)` refines the effects that derive from the operands.
@@ -166,6 +215,7 @@ def op(
             cls=made,  # type: ignore[arg-type]  # every op derives from Stmt
             syntax=syntax,
             since=since,
+            upgrades=tuple(sorted(upgrades, key=lambda u: u[0])),
             stages=stages,
             fields=own,
             kinds={

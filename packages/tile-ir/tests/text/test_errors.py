@@ -1,5 +1,8 @@
 """Mistakes in the text: the code, the place, what was expected, and a way out."""
 
+import dataclasses
+import pickle
+
 import pytest
 
 from tile_ir.core import Buffer
@@ -8,6 +11,7 @@ from tile_ir.expr import Const, Var
 from tile_ir.symbols import Symbols
 from tile_ir.text import parse_expr, parse_function, parse_module
 from tile_ir.types import f16, f32, i32
+from tile_ir.verify import verify
 
 HEAD = "tile.ir 1.0 tile\n"
 
@@ -100,8 +104,6 @@ def test_older_minors_are_read(monkeypatch):
 
 
 def test_a_statement_newer_than_the_text_is_refused(monkeypatch):
-    import dataclasses
-
     from tile_ir.opdef import OPS
 
     monkeypatch.setitem(OPS, "break", dataclasses.replace(OPS["break"], since=(1, 1)))
@@ -172,3 +174,37 @@ def test_names_end_with_their_body():
 def test_semicolons_separate_statements_of_one_line():
     fn = parse_function("func @f() { let a = 1; let b = a # a comment\n}")
     assert [s.var.name for s in fn.body] == ["a", "b"]
+
+
+@pytest.mark.parametrize(
+    ("line", "old", "new"),
+    [
+        ("fil A[:], 0.0", "fil", "fill"),
+        ("copy A[:] -> B[:] widht = 2", "widht", "width"),
+        ("fill AA[:], 0.0", "AA", "A"),
+        ("store A[0] = sqr(1.0)", "sqr", "sqrt"),
+    ],
+)
+def test_a_misspelt_word_comes_with_its_mend(tmp_path, line, old, new):
+    params = "A: global f32[4], B: global f32[4]"
+    text = f"{HEAD}func @f({params}) {{ kernel @f {{ tiles (b) in (1) {{\n  {line}\n}} }} }}"
+    path = tmp_path / "k.tir"
+    path.write_text(text)
+    error = _caught(text, str(path))
+    edit = error.diagnostics[0].edit
+    assert (edit.line, edit.before, edit.new) == (3, f"  {line}", new)
+    assert edit.after == f"  {line}".replace(old, new, 1)
+    assert str(error).endswith(f"\n 3 -   {line}\n 3 + {edit.after}")
+    assert pickle.loads(pickle.dumps(error)).fix == error.fix
+
+
+def test_a_word_of_an_attribute_comes_with_its_mend(tmp_path):
+    text = (
+        HEAD + "func @f(A: global f32[4]) { kernel @f {\n tiles (b) in (1) claim = statc { }\n} }"
+    )
+    path = tmp_path / "k.tir"
+    path.write_text(text)
+    (found,) = verify(parse_module(text, str(path)))
+    assert (found.code, found.help) == ("E0431", "did you mean static?")
+    assert found.edit.after == " tiles (b) in (1) claim = static { }"
+    assert dataclasses.replace(found, span=None).edit is None

@@ -10,7 +10,10 @@ import re
 from dataclasses import dataclass
 from importlib.resources import files
 
-__all__ = ["Page", "areas", "catalogue", "page"]
+__all__ = ["Page", "areas", "catalogue", "page", "rule"]
+
+
+_SENTENCE = re.compile(r"(?<=[.;])\s+(?=[A-Z`/%])")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,6 +41,13 @@ def catalogue() -> dict[str, tuple[str, str]]:
     """Every code of the installed areas: code -> (title, explanation)."""
     found = {code: entry for codes in areas().values() for code, entry in codes.items()}
     return dict(sorted(found.items()))
+
+
+def rule(code: str) -> str:
+    """The first sentence of a code's explanation, which is the rule that was broken; empty for a
+    code that the catalogue does not have."""
+    _, text = catalogue().get(code, ("", ""))
+    return _SENTENCE.split(text, maxsplit=1)[0].rstrip(".")
 
 
 def areas() -> dict[str, dict[str, tuple[str, str]]]:

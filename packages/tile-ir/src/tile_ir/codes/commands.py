@@ -21,4 +21,9 @@ CODES: dict[str, tuple[str, str]] = {
         "`tile explain` knows the codes of the installed packages; the message lists those near "
         "the one that was asked for.",
     ),
+    "E2605": (
+        "report of another session",
+        "`tile fuzz --resume FILE` goes on with the numbers, targets and pipelines that the file "
+        "was begun with. Give the same options, or begin a new file.",
+    ),
 }

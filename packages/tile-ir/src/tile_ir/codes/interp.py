@@ -77,4 +77,9 @@ CODES: dict[str, tuple[str, str]] = {
         "A barrier that counts ends its phase with the announced number of arrivals; a further one"
         " came before the last bytes. Arrivals and the number in the declaration have to agree.",
     ),
+    "E0519": (
+        "bits of floats have no value in float64",
+        "A program that reads the bits of a float as another type means something else where its"
+        " floats are float64, so results cannot be compared with those.",
+    ),
 }

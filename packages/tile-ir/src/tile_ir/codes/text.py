@@ -75,8 +75,8 @@ CODES: dict[str, tuple[str, str]] = {
         r"A string ends on its line. Its escapes are \\, \", \n, \t, \r and \u{hex}.",
     ),
     "E0017": (
-        "statement newer than the text",
-        "The version line promises an older vocabulary. Raise it, or do without the statement.",
+        "statement or attribute newer than the text",
+        "The version line promises an older vocabulary. Raise it, or do without what is newer.",
     ),
     "E0018": (
         "buffer and scalar confused",

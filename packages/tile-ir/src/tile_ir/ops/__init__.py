@@ -28,8 +28,10 @@ from tile_ir.ops.hardware import (
     BoxStore,
     CommitGroup,
     CopyPeer,
+    LaunchDependents,
     MatrixStore,
     RegisterLimit,
+    WaitDependency,
 )
 from tile_ir.ops.memory import (
     ATOMIC_KINDS,
@@ -115,6 +117,7 @@ __all__ = [
     "If",
     "Issue",
     "Kernel",
+    "LaunchDependents",
     "Let",
     "MatrixLoad",
     "MatrixStore",
@@ -138,6 +141,7 @@ __all__ = [
     "Transpose",
     "View",
     "Wait",
+    "WaitDependency",
     "WarpReduce",
     "While",
 ]

@@ -19,12 +19,20 @@ class Kernel(Stmt):
 
     `threads` counts compute threads (x, y, z). `blocks` is the launched grid once the tile loop is
     planned.
+
+    A `dependent` kernel may begin before the kernel in front of it in its stream has ended, where a
+    device can do that. It waits inside before it uses global memory; only reads of the buffers in
+    `unwritten` need not wait, which nobody may write in the kernel in front. `triggers` lets a
+    dependent kernel behind this one begin early; what is dependent itself always does.
     """
 
     name: str = attr()
     threads: tuple[int, ...] = attr((128,))
     cluster: tuple[int, ...] = attr(())
     min_blocks: int = attr(0)
+    dependent: bool = attr(False, since=(1, 1))
+    unwritten: tuple[str, ...] = attr((), since=(1, 1))
+    triggers: bool = attr(False, since=(1, 1))
     blocks: Expr | None = operand(READ, None)
     body: Body = region()
 

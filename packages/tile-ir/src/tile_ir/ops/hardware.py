@@ -81,7 +81,8 @@ class BoxLoad(Stmt):
 
     Its bytes count towards the barrier's phase. Elements outside `src`'s buffer arrive as zero.
     `dst` is contiguous but for its layout's swizzle. `multicast`: bit mask of the blocks of the
-    cluster that get the box, each at the same place and on its own barrier.
+    cluster that get the box, each at the same place and on its own barrier. `eviction` is the hint
+    of `copy`.
 
     Example: `box_load A[bx * 128 : +128, k * 64 : +64] -> A_s[s, :, :] onto full[s]`.
     """
@@ -91,6 +92,7 @@ class BoxLoad(Stmt):
     barrier: str = attr()
     index: Expr = operand(READ)
     multicast: Expr | None = operand(READ, None)
+    eviction: str = attr("normal")
 
 
 @op("box_store", syntax="box_store $src -> $dst", stages=SIMT)
@@ -132,6 +134,18 @@ class RegisterLimit(Stmt):
 
     count: int = attr()
     grow: bool = attr(False)
+
+
+@op("wait_dependency", syntax="wait_dependency", stages=SIMT)
+class WaitDependency(Stmt):
+    """Until the kernel in front of a dependent one has ended and what it wrote is visible to this
+    thread; at once elsewhere."""
+
+
+@op("launch_dependents", syntax="launch_dependents", stages=SIMT)
+class LaunchDependents(Stmt):
+    """A dependent kernel behind this one may begin once every block has come here or ended. It says
+    nothing about memory: who begins early waits for the end of this kernel."""
 
 
 @op("copy_peer", syntax="copy_peer $src -> $dst at $peer")

@@ -100,7 +100,8 @@ class Store(Stmt):
 
 @op("atomic", syntax="atomic $kind $buffer[$indices], $value")
 class Atomic(Stmt):
-    """Read, combine and write one element indivisibly; `result` names the value from before.
+    """Read, combine and write one element indivisibly; `result` names the value from before. With a
+    ramp as last index and a vector as value, each of its elements so.
 
     Example: `atomic add C[i], x`.
     """

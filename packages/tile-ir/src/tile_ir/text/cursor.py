@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeVar
 
-from tile_ir.diag import TileError
+from tile_ir.diag import Fix, TileError
 from tile_ir.text.lexer import END, IDENT, NUMBER, STRING
 from tile_ir.text.literals import unquote
 
@@ -138,10 +139,15 @@ class Cursor:
         fix = fix or f"write {what} " + (f"before {found} or in its place" if text else "there")
         return self.error("E0004", f"expected {what}, found {found}", fix)
 
-    def error(self, code: str, message: str, fix: str, at: int | None = None) -> TileError:
-        """An error at token `at` (the next one by default)."""
+    def error(
+        self, code: str, message: str, fix: str | Suggestion, at: int | None = None
+    ) -> TileError:
+        """An error at token `at` (the next one by default); `fix` says what to do."""
         at = self.at if at is None else at
-        return self._error(code, message, self.span(at), at, fix)
+        if isinstance(fix, str):
+            return self._error(code, message, self.span(at), at, fix)
+        error = self._error(code, message, self.span(at), at, fix.help)
+        return error.mended(None if fix.near is None else Fix(self.texts[at], fix.near))
 
     def _error(self, code: str, message: str, span: Span, at: int, fix: str) -> TileError:
         source = self.tokens.source
@@ -158,9 +164,17 @@ class Cursor:
             raise error.at(self.span(at)) from None
 
 
-def suggestion(name: str, known: Iterable[str], otherwise: str) -> str:
-    """A help line with the known name most like `name`, or `otherwise`."""
+@dataclass(frozen=True, slots=True)
+class Suggestion:
+    """A help line, and the known name that was probably meant."""
+
+    help: str
+    near: str | None = None
+
+
+def suggestion(name: str, known: Iterable[str], otherwise: str) -> Suggestion:
+    """The known name most like `name`, else what `otherwise` says."""
     import difflib  # only for a user who is to be helped
 
     near = difflib.get_close_matches(name, known, 1)
-    return f"did you mean {near[0]}?" if near else otherwise
+    return Suggestion(f"did you mean {near[0]}?", near[0]) if near else Suggestion(otherwise)

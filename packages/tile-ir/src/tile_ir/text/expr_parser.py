@@ -265,8 +265,8 @@ class ExprParser(Cursor):
         t = find_type(name)
         if t is None:
             fix = "call a type to convert, an operator such as min, or one of tile_ir.functions"
-            fix = suggestion(name, [*FUNCTIONS, *_FORMS], fix)
-            raise self.error("E0008", f"there is no function {name}", fix, at)
+            near = suggestion(name, [*FUNCTIONS, *_FORMS], fix)
+            raise self.error("E0008", f"there is no function {name}", near, at)
         (a,) = self._arguments(name, 1, at)
         return Cast(a, t)
 

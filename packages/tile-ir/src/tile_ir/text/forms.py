@@ -20,6 +20,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Union
 
 from tile_ir.diag import InternalError
+from tile_ir.opdef import FIRST, Changes, changes
 from tile_ir.text.fields import FIELDS, QUOTED, FieldText
 from tile_ir.text.lexer import Source, Tokens
 
@@ -46,6 +47,7 @@ class Field:
     default: Any
     binds: bool
     body: bool
+    changes: Changes
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,11 +63,17 @@ Part = Union[Words, Field, Group]  # noqa: UP007 -- named in annotations that ar
 
 @dataclass(frozen=True, slots=True)
 class Form:
-    """An op's text: `head`, the attribute list, then `rest` (from the first nested body on)."""
+    """An op's text: `head`, the attribute list, then `rest` (from the first nested body on).
+
+    `read_from` is `OpDef.read_from`; `changed` has the fields that older texts lack, name or read
+    otherwise.
+    """
 
     head: tuple[Part, ...]
     attributes: dict[str, Field]
     rest: tuple[Part, ...]
+    read_from: tuple[int, int] = FIRST
+    changed: tuple[Field, ...] = ()
 
 
 _FORMS: dict[type, Form] = {}
@@ -90,7 +98,8 @@ def _compile(op: OpDef) -> Form:
     attributes = {name: f for name, f in fields.items() if name not in named}
     first_body = next((i for i, p in enumerate(parts) if any(f.body for f in _fields_in(p))), None)
     cut = len(parts) if first_body is None else first_body
-    return Form(parts[:cut], attributes, parts[cut:])
+    changed = tuple(f for f in fields.values() if f.changes != Changes())
+    return Form(parts[:cut], attributes, parts[cut:], op.read_from, changed)
 
 
 def _field(op: OpDef, f: dataclasses.Field[Any]) -> Field:
@@ -98,7 +107,7 @@ def _field(op: OpDef, f: dataclasses.Field[Any]) -> Field:
     if text is None:
         raise InternalError("E9001", f"op {op.name}: {f.name} has type {f.type}, without a text")
     kind = f.metadata["kind"]
-    return Field(f.name, text, f.default, kind == "binds", kind == "region")
+    return Field(f.name, text, f.default, kind == "binds", kind == "region", changes(f))
 
 
 def _fields_in(part: Part) -> tuple[Field, ...]:

@@ -11,12 +11,12 @@ from tile_ir.core import Buffer, Function, Module, Param, Stage
 from tile_ir.diag import Span, TileError
 from tile_ir.expr import Expr, Var
 from tile_ir.opdef import OPS, OpDef, Stmt
-from tile_ir.schema import SCHEMA_VERSION, check_package, check_schema
+from tile_ir.schema import SCHEMA_VERSION, check_package, check_schema, upgraded
 from tile_ir.symbols import Symbols
 from tile_ir.text.buffers import parse_buffer
 from tile_ir.text.cursor import ANONYMOUS, suggestion
 from tile_ir.text.expr_parser import ExprParser
-from tile_ir.text.forms import Field, Group, Part, Words, form_of
+from tile_ir.text.forms import Field, Form, Group, Part, Words, form_of
 from tile_ir.text.lexer import END, IDENT, Source, Tokens
 from tile_ir.types import i32
 
@@ -86,7 +86,7 @@ class Parser(ExprParser):
         for part in form.head:
             self._part(part, values)
         if form.attributes:
-            self._attributes(op, form.attributes, values, first)
+            self._attributes(op, self._known(form), values, first)
         span = self._location()
         last = self.at - 1
         for part in form.rest:
@@ -95,6 +95,8 @@ class Parser(ExprParser):
             for symbol in self.pending:
                 self.symbols.declare(symbol)
         self.pending.clear()
+        if self.version != SCHEMA_VERSION and (form.changed or op.upgrades):
+            values = upgraded(op, values, self.version)
         return op.cls(span=span or self.span(first, last), **values)
 
     def _op(self) -> OpDef:
@@ -107,10 +109,24 @@ class Parser(ExprParser):
             fix = "start it with the name of an op; import the distribution that defines this one"
             raise self.error("E0005", f"there is no statement {name}", suggestion(name, OPS, fix))
         if op.since > self.version:
-            since = f"{op.since[0]}.{op.since[1]}"
-            message = f"{name} exists since version {since}, the text is older"
-            raise self.error("E0017", message, f"raise the version line to {since}")
+            raise self._newer(name, op.since)
         return op
+
+    def _newer(self, what: str, since: tuple[int, int], at: int | None = None) -> TileError:
+        version = f"{since[0]}.{since[1]}"
+        message = f"{what} exists since version {version}, the text is older"
+        return self.error("E0017", message, f"raise the version line to {version}", at)
+
+    def _known(self, form: Form) -> dict[str, Field]:
+        """The attributes under the names that they have in a text of this version."""
+        if not form.changed or self.version == SCHEMA_VERSION:
+            return form.attributes
+        names = {}
+        for field in form.attributes.values():
+            was = field.changes.was
+            old = was is not None and self.version < was[0]
+            names[was[1] if old and was is not None else field.name] = field
+        return names
 
     def _part(self, part: Part, values: dict[str, Any]) -> None:
         if type(part) is Words:
@@ -148,12 +164,14 @@ class Parser(ExprParser):
                 self.take(IDENT)
             self.at = at + 1
             field = fields.get(name)
-            if field is None or name in values:
+            if field is None or field.name in values:
                 problem = "twice" if field is not None else "unknown"
                 raise self._bad_attribute(op, name, problem, fields, at)
-            values[name] = self._attribute(field)
+            if field.changes.since > self.version:
+                raise self._newer(f"{name} of {op.name}", field.changes.since, at)
+            values[field.name] = self._attribute(field)
             more = self.accept(",")
-        missing = [n for n, f in fields.items() if _required(f) and n not in values]
+        missing = [n for n, f in fields.items() if _required(f) and f.name not in values]
         if missing:
             fix = f"add {', '.join(f'{n} = ...' for n in missing)} to the statement"
             raise self.error("E0014", f"{op.name} needs {' and '.join(missing)}", fix, first)

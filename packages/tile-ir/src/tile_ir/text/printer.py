@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 from tile_ir.core import Buffer, Function, Module, Range, Region, Stage
 from tile_ir.expr import Const
-from tile_ir.opdef import opdef
-from tile_ir.schema import header
+from tile_ir.opdef import FIRST, opdef
+from tile_ir.schema import header, words_version
 from tile_ir.text.buffers import print_buffer
 from tile_ir.text.expr_printer import ExprPrinter, print_slot
 from tile_ir.text.fields import print_var
@@ -33,6 +33,8 @@ class Printer:
         self.expr: ExprPrinter = ExprPrinter()
         self.spans = spans
         self.indent = "\n"
+        self.needed = FIRST
+        """The first version whose readers understand what was printed so far."""
         self._shapes: dict[str, tuple[Expr, ...]] = {b.name: b.shape for b in buffers}
 
     def region(self, region: Region) -> str:
@@ -64,6 +66,8 @@ class Printer:
     def stmt(self, stmt: Stmt) -> str:
         """The statement, its nested bodies included."""
         form = form_of(opdef(stmt))
+        if form.read_from > FIRST or form.changed:
+            self._note(form, stmt)
         binds = [p for p in form.head if isinstance(p, Field) and p.binds]
         for part in binds:
             value = getattr(stmt, part.name)
@@ -76,6 +80,10 @@ class Printer:
         tail = "".join([self._part(p, stmt) for p in form.rest])
         pieces = [p for p in (text.rstrip(), attributes, location, tail) if p]
         return " ".join(pieces)
+
+    def _note(self, form: Form, stmt: Stmt) -> None:
+        said = [f for f in form.changed if getattr(stmt, f.name) != f.default]
+        self.needed = max(self.needed, form.read_from, *(f.changes.written for f in said))
 
     def _part(self, part: Part, stmt: Stmt) -> str:
         if type(part) is Words:
@@ -157,9 +165,14 @@ def print_function(fn: Function, spans: bool = False) -> str:
 def print_module(module: Module, spans: bool = False) -> str:
     """The canonical text of a module, version line included; `parse_module` reads it back.
 
-    `spans` adds `loc(...)` with the user's place to every statement that has one.
+    The version line names the first version whose readers understand the text. `spans` adds
+    `loc(...)` with the user's place to every statement that has one.
     """
     stages = {fn.stage for fn in module.functions}
     stage = max(stages, key=_ORDER.index, default=Stage.TILE)
-    functions = [Printer(spans=spans).function(fn, stage) for fn in module.functions]
-    return "\n\n".join([header(stage), *functions]) + "\n"
+    printers = [Printer(spans=spans) for _ in module.functions]
+    functions = [p.function(fn, stage) for p, fn in zip(printers, module.functions, strict=True)]
+    needed = max(
+        [p.needed for p in printers] + [words_version(text) for text in functions] + [FIRST]
+    )
+    return "\n\n".join([header(stage, needed), *functions]) + "\n"
