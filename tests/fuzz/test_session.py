@@ -3,21 +3,24 @@ that are built together are told apart.
 """
 
 import dataclasses
+import json
 
 import pytest
 
 from tile_frontend import cli
+from tile_ir.diag import TileError
 from tile_ir.ops import Alloc
 from tile_ir.rewrite import map_stmts, walk, with_body
 from tile_ir.text import print_function
 from tile_ir.verify import verify
-from tile_passes.fuzz import cases
+from tile_passes.fuzz import cases, chunks, session
 from tile_passes.fuzz.built import built_changes, merged
 from tile_passes.fuzz.cases import drawn, every_target, pipeline_of
 from tile_passes.fuzz.checks import Finding, first_change
 from tile_passes.fuzz.corpus import read_cases, text_of_case
 from tile_passes.fuzz.pipelines import OPTIONAL
-from tile_passes.fuzz.session import Options, fuzz
+from tile_passes.fuzz.reports import Options, Report, read_report, write_report
+from tile_passes.fuzz.session import fuzz
 from tile_passes.pipeline import Pipeline, Step
 
 CPU = "cpu -arch=x86-64-v3"
@@ -58,6 +61,68 @@ def test_pipelines_lack_only_what_they_may():
 def test_right_passes_are_found_right():
     report = fuzz(Options(count=4, seed=1, targets=(CPU,), build=False))
     assert (report.programs, report.cases, report.mistakes) == (4, 4, [])
+
+
+def test_a_session_is_gone_on_with(tmp_path, monkeypatch):
+    kept, asked = tmp_path / "report.json", Options(count=3, seed=1, targets=(CPU,), build=False)
+    monkeypatch.setattr(session, "CHUNK", 1)
+    monkeypatch.setattr(chunks, "CHUNK", 1)
+    half = dataclasses.replace(asked, count=2)
+    write_report(kept, fuzz(half), half)
+    done = read_report(kept, asked)
+    assert (done.programs, done.cases) == (2, 2)
+    tried = []
+    whole = fuzz(asked, lambda r: tried.append(r.programs), done)
+    assert (tried, whole.programs, whole.cases) == ([3], 3, 3)
+    with pytest.raises(TileError, match="seed was 1") as caught:
+        read_report(kept, dataclasses.replace(asked, seed=2))
+    assert caught.value.code == "E2605"
+    kept.write_text("[]")
+    with pytest.raises(TileError, match="cannot go on"):
+        read_report(kept, asked)
+    assert read_report(tmp_path / "none.json", asked) == Report()
+
+
+class InTurn:
+    """A pool whose futures are done when their results are asked for."""
+
+    def __init__(self, jobs, mp_context):
+        self.begun = []
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        pass
+
+    def submit(self, work, first):
+        self.begun.append(first)
+        return InTurn.Later(work, first)
+
+    class Later:
+        def __init__(self, work, first):
+            self.result = lambda: work(first)
+            self.cancel = lambda: True
+
+
+def test_reports_come_in_the_order_of_the_numbers(monkeypatch):
+    monkeypatch.setattr(session, "ProcessPoolExecutor", InTurn)
+    parts = session._parts(
+        lambda first: Report(programs=first), range(20), Options(count=20, jobs=2), 0.0
+    )
+    assert [p.programs for p in parts] == list(range(20))
+
+
+def test_a_device_at_hand_runs_a_share(monkeypatch):
+    (case,) = drawn(10, ("cuda -arch=sm_80",), thin=False)
+    waiting = {}
+    monkeypatch.setattr(chunks, "at_hand", lambda name: "sm_80")
+    chunks._put(waiting, case)
+    chunks._put(waiting, dataclasses.replace(case, seed=11))
+    assert {k: [c.seed for c in v] for k, v in waiting.items()} == {
+        ("cuda -arch=sm_80", None): [10]
+    }
+    assert cases.at_hand("metal") is None
 
 
 def test_no_time_is_no_program():
@@ -119,5 +184,10 @@ def test_the_command(tmp_path, monkeypatch, capsys):
     assert cli.main([*command, "--corpus", str(folder)]) == 1
     assert "crash after simplify" in capsys.readouterr().out
     monkeypatch.undo()
+    report = tmp_path / "report.json"
+    assert cli.main([*command, "--resume", str(report)]) == 0
+    assert json.loads(report.read_text())["report"]["programs"] == 1
+    assert cli.main([*command, "--resume", str(report)]) == 0
+    capsys.readouterr()
     assert cli.main(["fuzz", "--replay", *map(str, folder.iterdir())]) == 0
     assert capsys.readouterr().out.endswith("right\n")

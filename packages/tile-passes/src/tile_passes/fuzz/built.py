@@ -97,7 +97,10 @@ def _called(fn: Function, args: Mapping[str, Any], target: str, on: str | None) 
             toolchain, runtime = (resolve(r)(spec) for r in (manifest.toolchain, manifest.runtime))
         path = Path(folder) / f"kernels{toolchain.suffix}"
         toolchain.compile(artifact, path)
-        return call_on_host(runtime.load(artifact, path), fn, args)
+        launch = runtime.load(artifact, path)
+        if on is None and spec.family != "cpu":
+            launch = runtime.on_host_arrays(launch)
+        return call_on_host(launch, fn, args)
 
 
 def merged(cases: Sequence[Case]) -> Function:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
+from tile_ir.diag import TileError
 from tile_ir.plugin import discover, load, resolve
 from tile_ir.target import find_spec, parse_target, spec_files
 from tile_passes.fuzz.pipelines import thinned
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
     from tile_ir.target import TargetSpec
     from tile_passes.pipeline import Pipeline
 
-__all__ = ["Case", "drawn", "every_target", "pipeline_of", "spec_of"]
+__all__ = ["Case", "at_hand", "drawn", "every_target", "pipeline_of", "spec_of"]
 
 _EXTENTS = (1, 2, 3, 5, 7, 8, 12, 16, 17, 24, 31, 33)
 """Of symbolic dimensions: around powers of two, and mostly no multiple of a tile."""
@@ -71,6 +72,20 @@ def pipeline_of(target: str) -> Pipeline:
     """The target's own pipeline."""
     found: Pipeline = resolve(load("tile.targets", parse_target(target).name).pipeline)(None)
     return found
+
+
+@cache
+def at_hand(name: str) -> str | None:
+    """The architecture of this kind of target that the machine has, where its runtime can be called
+    with memory of the host (`on_host_arrays`); None where there is no such device."""
+    manifest = load("tile.targets", name)
+    if manifest.host_arch is None:
+        return None
+    try:
+        arch: str | None = resolve(manifest.host_arch)()
+    except TileError:
+        return None
+    return arch if hasattr(resolve(manifest.runtime), "on_host_arrays") else None
 
 
 def drawn(seed: int, targets: Sequence[str], *, thin: bool = True) -> tuple[Case, ...]:

@@ -5,12 +5,14 @@ from __future__ import annotations
 import json
 import os
 import sys
+import time
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tile_ir.exit_status import ExitStatus
-from tile_passes.fuzz.session import Mistake, Options, Report, fuzz, replayed
+from tile_passes.fuzz.reports import Mistake, Options, Report, read_report, write_report
+from tile_passes.fuzz.session import fuzz, replayed
 
 if TYPE_CHECKING:
     import argparse
@@ -48,6 +50,12 @@ def add(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--no-build", dest="build", action="store_false", help="passes alone")
     parser.add_argument("--replay", type=Path, nargs="+", metavar="FILE", help="try kept programs")
+    parser.add_argument(
+        "--resume",
+        type=Path,
+        metavar="FILE",
+        help="keep the report in this file as it grows, and go on from what it has",
+    )
     parser.add_argument("--json", action="store_true", help="print JSON")
     parser.set_defaults(run=_run)
 
@@ -65,7 +73,17 @@ def _run(options: argparse.Namespace) -> ExitStatus:
         reduce=options.reduce,
         jobs=max(1, options.jobs),
     )
-    report = fuzz(chosen, None if options.json else _progress)
+    kept: Path | None = options.resume
+    done = Report() if kept is None else read_report(kept, chosen)
+    shown = _Progress(chosen.count, done.programs)
+
+    def each(report: Report) -> None:
+        if kept is not None:
+            write_report(kept, report, chosen)
+        if not options.json:
+            shown(report)
+
+    report = fuzz(chosen, each, done)
     files = [_write(options.corpus, m) for m in report.mistakes] if options.corpus else []
     if options.json:
         print(json.dumps({**asdict(report), "files": [str(f) for f in files]}))
@@ -74,9 +92,27 @@ def _run(options: argparse.Namespace) -> ExitStatus:
     return ExitStatus.FOUND if report.mistakes else ExitStatus.DONE
 
 
-def _progress(report: Report) -> None:
-    if sys.stderr.isatty():
-        print(f"{report.programs} programs, {len(report.mistakes)} mistakes", file=sys.stderr)
+class _Progress:
+    """One line on standard error: rewritten on a terminal, else a new one each minute."""
+
+    def __init__(self, count: int, first: int) -> None:
+        self.count, self.first = count, first
+        self.begun = self.last = time.monotonic()
+
+    def __call__(self, report: Report) -> None:
+        """Say how far it is and how long it takes; the rate is that of this session."""
+        now, terminal = time.monotonic(), sys.stderr.isatty()
+        if not terminal and now - self.last < 60:
+            return
+        self.last = now
+        each = (now - self.begun) / max(report.programs - self.first, 1)
+        left = each * (self.count - report.programs) / 60
+        text = (
+            f"{report.programs} of {self.count} programs, {len(report.mistakes)} mistakes, "
+            f"{each:.2f} s each, {left:.0f} min left"
+        )
+        end = "\r" if terminal and report.programs < self.count else "\n"
+        print(f"{text:<78}", file=sys.stderr, end=end, flush=True)
 
 
 def _write(folder: Path, mistake: Mistake) -> Path:
