@@ -97,6 +97,16 @@ def test_every_code_has_an_example_or_says_why_not():
     assert len(shown) > 200
 
 
+def test_every_code_is_raised_by_a_test():
+    root = HERE.parents[1]
+    found = set()
+    for folder in (root / "tests", *root.glob("packages/*/tests")):
+        for path in (p for p in folder.rglob("*") if p.suffix in {".py", ".tir"}):
+            found |= {m.upper() for m in re.findall(r"^[ew]\d{4}", path.name, re.I)}
+            found |= set(re.findall(r"""["'([]([EW]\d{4})\b""", path.read_text("utf-8")))
+    assert set(catalogue()) - found == set()
+
+
 def test_nothing_is_said_of_codes_that_are_shown():
     made = module_at(GENERATE / "error_examples.py")
     shown = made.examples()

@@ -18,7 +18,8 @@ import pytest
 from tile_frontend import language
 from tile_frontend.language.refused import Refused, refused_names
 from tile_ir.codes import catalogue
-from tile_ir.diag import TileError
+from tile_ir.diag import Edit, TileError
+from tile_ir.testing.by_path import module_at
 
 HERE = Path(__file__).parent
 CASES = sorted(HERE.glob("E[0-9][0-9][0-9][0-9]_*.py"))
@@ -60,8 +61,11 @@ def own_cache(tmp_path, monkeypatch):
     monkeypatch.setenv("TILE_CACHE_DIR", str(tmp_path))
 
 
-def test_there_are_enough_cases():
-    assert len(CASES) >= 65
+def test_there_are_enough_programs():
+    found = module_at(HERE / "programs.py").programs()
+    assert len({p.text for p in found}) >= 450
+    assert {p.code for p in found} <= set(catalogue())
+    assert len(CASES) >= 240
 
 
 @pytest.mark.parametrize("path", CASES, ids=lambda path: path.stem)
@@ -87,7 +91,11 @@ def test_refused_with_code_place_and_help(path):
     if KNOWS_COLUMNS:
         assert span.col + 1 in want.cols
     assert f"{path}:{want.line}:" in str(error)
-    assert f"error[{want.code}]: {error.message}" in str(error)
+    shown = str(error)
+    assert f"error[{want.code}]: {error.message}" in shown
+    assert "\n  = note: " in shown
+    assert "\n  = help: " in shown
+    assert re.search(r"\n +\| +\^+\n", shown)
 
 
 @pytest.mark.parametrize("name", sorted(refused_names()))
@@ -107,6 +115,35 @@ def test_source_text_that_was_never_in_a_file():
         language.prim_func(names["kernel"])
     assert caught.value.code == "E1001"
     assert caught.value.help
+
+
+FIXES = {
+    "E0201_cast_to_unknown": None,
+    "E0204_float_floor_division": None,
+    "E1206_power": ("A[i] ** 2", "T.pow(A[i], 2)"),
+    "E1504_misspelt_name": ("aloc_shared", "alloc_shared"),
+    "E1302_store_outside": None,
+}
+
+
+@pytest.mark.skipif(not KNOWS_COLUMNS, reason="Python 3.10 keeps no columns")
+@pytest.mark.parametrize("name", FIXES)
+def test_a_mechanical_mend_is_data(name):
+    path = HERE / f"{name}.py"
+    with pytest.raises(TileError) as caught:
+        runpy.run_path(str(path))
+    (first,) = caught.value.diagnostics
+    edit, wanted = first.edit, FIXES[name]
+    assert (edit is None) == (wanted is None)
+    if edit is None:
+        return
+    assert isinstance(edit, Edit)
+    old, new = wanted
+    line = path.read_text("utf-8").splitlines()[edit.line - 1]
+    assert (edit.file, edit.before, edit.new) == (str(path), line, new)
+    assert line[edit.col : edit.end_col] == old
+    assert edit.after == line.replace(old, new, 1)
+    assert str(caught.value).endswith(f"\n {edit.line} - {line}\n {edit.line} + {edit.after}")
 
 
 def test_an_error_in_a_macro_shows_the_call():

@@ -10,7 +10,7 @@ import tracemalloc
 
 import pytest
 
-from tile_cpu import knobs, pool, toolchain
+from tile_cpu import knobs, pool, runtime, toolchain
 from tile_cpu.prelude.index import abi_text
 from tile_cpu.runtime import CpuKernel
 from tile_ir.diag import InternalError, TileError
@@ -216,6 +216,13 @@ def test_a_failed_assertion_stops_the_launch_and_carries_its_message(library, th
     assert out[0] <= 30
     kernel(address, 10, 30)
     assert 10 <= out[0] <= 40
+
+
+def test_an_assertion_is_placed_on_the_line_of_the_user():
+    message, span = runtime._placed("A must be positive\n  at /a/k.py:12:9")
+    assert message == "A must be positive"
+    assert (span.file, span.line, span.col) == ("/a/k.py", 12, 8)
+    assert runtime._placed("n > 0\n  at k.py:3") == ("n > 0\n  at k.py:3", None)
 
 
 def test_prints_reach_standard_output_in_one_piece(library, capsys):

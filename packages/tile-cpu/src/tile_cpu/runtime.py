@@ -8,13 +8,14 @@ interpreter lock is released for the duration.
 from __future__ import annotations
 
 import ctypes
+import re
 import struct
 import sys
 from typing import TYPE_CHECKING
 
 from tile_cpu import knobs, pool
 from tile_cpu.prepared import Launch, Prepared
-from tile_ir.diag import InternalError, TileError
+from tile_ir.diag import InternalError, Span, TileError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -31,6 +32,8 @@ SLOTS = {
     **dict.fromkeys(("f32", "f16", "bf16"), "f4x"),
 }
 """Kind of a parameter -> format of its 8-byte slot, as prelude/abi.h defines it."""
+
+_PLACE = re.compile(r"\n  at (?P<file>.+):(?P<line>\d+):(?P<col>\d+)\Z")
 
 STATUS_PRINTED, STATUS_FAILED, STATUS_NO_MEMORY, STATUS_BAD_RETURN = 1, 2, 4, 8
 
@@ -79,9 +82,11 @@ class CpuKernel:
         if status & STATUS_PRINTED:
             sys.stdout.write(library.tile_pool_printed().decode(errors="replace"))
         if status & STATUS_FAILED:
+            message, span = _placed(library.tile_pool_failure().decode(errors="replace"))
             raise TileError(
                 "E0805",
-                library.tile_pool_failure().decode(errors="replace"),
+                message,
+                span,
                 help="The arguments of this call break what the kernel asserts; print the values "
                 "there with T.print to see which.",
             )
@@ -93,6 +98,14 @@ class CpuKernel:
             )
         if status & STATUS_BAD_RETURN:
             raise InternalError("E9001", f"{self.entry} returned an error that it did not report")
+
+
+def _placed(text: str) -> tuple[str, Span | None]:
+    """What an assertion says, and the user's line, which the library has in a line of its own."""
+    found = _PLACE.search(text)
+    if found is None:
+        return text, None
+    return text[: found.start()], Span(found["file"], int(found["line"]), int(found["col"]) - 1)
 
 
 def _load(path: str) -> ctypes.CDLL:

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import json
 import sys
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
@@ -63,6 +63,7 @@ def _document(error: BaseException) -> dict[str, Any]:
         "place": str(first.span) if first.span is not None else None,
         "notes": list(first.notes),
         "help": first.help,
+        "fix": None if first.edit is None else asdict(first.edit),
     }
 
 

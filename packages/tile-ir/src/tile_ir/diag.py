@@ -7,7 +7,8 @@ for a report. Both carry `Diagnostic` values, so that a verifier can report ever
 from __future__ import annotations
 
 import linecache
-from dataclasses import dataclass
+import re
+from dataclasses import dataclass, replace
 from enum import Enum
 from typing import TYPE_CHECKING
 
@@ -48,8 +49,35 @@ class Span:
 
 
 @dataclass(frozen=True, slots=True)
+class Fix:
+    """A mend that takes no thought: in the source of the place, `old` becomes `new`."""
+
+    old: str
+    new: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Edit:
+    """A fix as an edit of one line of a file: columns `col` to `end_col` (0-based, the end not
+    included) become `new`; `before` and `after` are the whole line."""
+
+    file: str
+    line: int
+    col: int
+    end_col: int
+    new: str
+    before: str
+    after: str
+
+    def render(self) -> list[str]:
+        """The two lines as in a unified diff, without their margin."""
+        return [f" - {self.before}", f" + {self.after}"]
+
+
+@dataclass(frozen=True, slots=True)
 class Diagnostic:
-    """One finding: a catalogue code, a message, where, why (`notes`) and what to do (`help`)."""
+    """One finding: a catalogue code, a message, where, why (`notes`), what to do (`help`), and the
+    mend where it is mechanical (`fix`)."""
 
     code: str
     message: str
@@ -57,17 +85,55 @@ class Diagnostic:
     span: Span | None = None
     notes: tuple[str, ...] = ()
     help: str | None = None
+    fix: Fix | None = None
+
+    @property
+    def edit(self) -> Edit | None:
+        """The fix in the file; None without one, or where the source is not what it was."""
+        span, fix = self.span, self.fix
+        text = None if span is None or fix is None else span.text()
+        if span is None or fix is None or text is None:
+            return None
+        word = re.escape(fix.old)
+        found = re.compile(rf"(?<!\w){word}(?!\w)").search(text, span.col)
+        if found is None:
+            return None
+        col, end = found.span()
+        after = text[:col] + fix.new + text[end:]
+        return Edit(
+            file=span.file,
+            line=span.line,
+            col=col,
+            end_col=end,
+            new=fix.new,
+            before=text,
+            after=after,
+        )
+
+    def reasons(self) -> tuple[str, ...]:
+        """Why it is so: the notes, or for a mistake in a program the rule that its code stands
+        for."""
+        if self.notes or self.span is None or self.severity is not Severity.ERROR:
+            return self.notes
+        from tile_ir.codes import rule  # only an error that is shown needs the catalogue
+
+        found = rule(self.code)
+        return (found,) if found else ()
 
     def render(self) -> str:
-        """Return it as text: headline, source line with carets, call sites, notes, help."""
+        """Return it as text: headline, source line with carets, call sites, notes, help, and the
+        line as it becomes by the fix."""
         out = [f"{self.severity.value}[{self.code}]: {self.message}"]
         span = self.span
         while span is not None:
             out += _excerpt(span, self.span is span)
             span = span.parent
-        out += [f"  = note: {note}" for note in self.notes]
+        out += [f"  = note: {note}" for note in self.reasons()]
         if self.help:
             out.append(f"  = help: {self.help}")
+        edit = self.edit
+        if edit is not None:
+            out += [f" {edit.line}{line}" for line in edit.render()]
         return "\n".join(out)
 
 
@@ -97,8 +163,9 @@ class _Report(Exception):
         notes: Sequence[str] = (),
         help: str | None = None,
         others: Sequence[Diagnostic] = (),
+        fix: Fix | None = None,
     ) -> None:
-        first = Diagnostic(code, message, Severity.ERROR, span, tuple(notes), help)
+        first = Diagnostic(code, message, Severity.ERROR, span, tuple(notes), help, fix)
         self.diagnostics: tuple[Diagnostic, ...] = (first, *others)
         super().__init__(code, message)
 
@@ -127,13 +194,18 @@ class _Report(Exception):
         """Why it is so."""
         return self.diagnostics[0].notes
 
+    @property
+    def fix(self) -> Fix | None:
+        """The mend, where it is mechanical."""
+        return self.diagnostics[0].fix
+
     def __str__(self) -> str:
         return "\n".join(d.render() for d in self.diagnostics)
 
     def __reduce__(self) -> tuple[object, ...]:
         first = self.diagnostics[0]
         args = (first.code, first.message, first.span, first.notes, first.help)
-        return (type(self), (*args, self.diagnostics[1:]))
+        return (type(self), (*args, self.diagnostics[1:], first.fix))
 
 
 class TileError(_Report):
@@ -143,15 +215,20 @@ class TileError(_Report):
         """Return the same error placed at `span` when it has no place of its own yet."""
         if span is None or self.span is not None:
             return self
-        first = self.diagnostics[0]
+        return self._with(replace(self.diagnostics[0], span=span))
+
+    def mended(self, fix: Fix | None) -> TileError:
+        """Return the same error with a fix, when it has none yet."""
+        if fix is None or self.fix is not None:
+            return self
+        return self._with(replace(self.diagnostics[0], fix=fix))
+
+    def _with(self, first: Diagnostic) -> TileError:
         cls = type(self)
         made = cls.__new__(cls)
         made.__dict__.update(self.__dict__)
         made.args = self.args
-        placed = Diagnostic(
-            first.code, first.message, first.severity, span, first.notes, first.help
-        )
-        made.diagnostics = (placed, *self.diagnostics[1:])
+        made.diagnostics = (first, *self.diagnostics[1:])
         return made.with_traceback(self.__traceback__)
 
 

@@ -11,7 +11,7 @@ import re
 from dataclasses import dataclass
 from enum import Enum
 
-from tile_ir.diag import InternalError, TileError
+from tile_ir.diag import Fix, InternalError, TileError
 from tile_ir.float_format import FloatFormat, NanStyle
 
 __all__ = [
@@ -385,6 +385,7 @@ def _unknown(spelling: object) -> TileError:
         f"unknown element type {spelling!r}" if textual else f"no element type: {_shown(spelling)}",
         notes=notes,
         help=f"did you mean {' or '.join(near)}?" if near else "write a name such as float16",
+        fix=Fix(text, near[0]) if len(near) == 1 and textual else None,
     )
 
 

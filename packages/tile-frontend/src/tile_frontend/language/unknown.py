@@ -5,7 +5,7 @@ from __future__ import annotations
 from difflib import get_close_matches
 from typing import TYPE_CHECKING
 
-from tile_ir.diag import TileError
+from tile_ir.diag import Fix, TileError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -23,4 +23,5 @@ def unknown(name: str, known: Sequence[str]) -> TileAttributeError:
         if near
         else "see the language reference"
     )
-    return TileAttributeError("E1504", f"the language has no name T.{name}", help=guess)
+    fix = Fix(name, near[0]) if near else None
+    return TileAttributeError("E1504", f"the language has no name T.{name}", help=guess, fix=fix)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import tile_ir
 import tile_passes
+from tile_frontend.trace.mends import mend_for
 from tile_ir.diag import Span, TileError
 
 if TYPE_CHECKING:
@@ -43,7 +44,7 @@ def placed(error: TileError, trace: TracebackType | None, parent: Span | None = 
         if _is_users(frame.f_code):
             span = _at(frame, trace.tb_lasti, trace.tb_lineno, span)
         trace = trace.tb_next
-    return error.at(span)
+    return error.at(span).mended(mend_for(error.code, span))
 
 
 def here() -> Span | None:

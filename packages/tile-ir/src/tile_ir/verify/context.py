@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from tile_ir.core import Buffer, Stage
+from tile_ir.diag import Fix
 from tile_ir.expr import Const, Expr, Load, Var, walk
 from tile_ir.symbols import Symbols
 from tile_ir.text.lexer import RESERVED
@@ -182,5 +183,12 @@ class Context:
 
     def choice(self, value: str, allowed: tuple[str, ...], what: str) -> None:
         """Judge an attribute that has a fixed set of values."""
-        if value not in allowed:
-            self.report("E0431", f"{what} is {value!r}, not one of {', '.join(allowed)}")
+        if value in allowed:
+            return
+        from difflib import get_close_matches  # only a mistake pays for this import
+
+        message = f"{what} is {value!r}, not one of {', '.join(allowed)}"
+        near = get_close_matches(value, allowed, 1)
+        guess = f"did you mean {near[0]}?" if near else None
+        mend = Fix(value, near[0]) if near else None
+        self.report("E0431", message, fix=guess, mend=mend)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from tile_ir.diag import Diagnostic, Severity
 
 if TYPE_CHECKING:
-    from tile_ir.diag import Span
+    from tile_ir.diag import Fix, Span
     from tile_ir.expr import Expr
 
 
@@ -21,10 +21,17 @@ class Report:
         self.span: Span | None = None
 
     def __call__(
-        self, code: str, message: str, *notes: str, fix: str | None = None, span: Span | None = None
+        self,
+        code: str,
+        message: str,
+        *notes: str,
+        fix: str | None = None,
+        span: Span | None = None,
+        mend: Fix | None = None,
     ) -> None:
         """Report one violation at `span`, by default the statement's; `fix` is its help line."""
-        self.found.append(Diagnostic(code, message, Severity.ERROR, span or self.span, notes, fix))
+        place = span or self.span
+        self.found.append(Diagnostic(code, message, Severity.ERROR, place, notes, fix, mend))
 
 
 _LONGEST = 60

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 from tile_ir import ops
 from tile_ir.expr import Const
-from tile_ir.opdef import opdef
+from tile_ir.opdef import Access, opdef
 from tile_ir.ops.control import CLAIMS, DEALS, LOOP_KINDS
-from tile_ir.rewrite import walk
+from tile_ir.rewrite import all_effects, walk
 from tile_ir.types import i32
 from tile_ir.verify.rules.peers import check_cluster
 
@@ -50,6 +50,24 @@ def _kernel(s: ops.Kernel, cx: Context) -> None:
     if s.blocks is not None and not s.blocks.dtype.is_int:
         cx.report("E0436", f"kernel {s.name} launches {s.blocks.dtype} blocks, not an integer")
     check_cluster(s, cx)
+    for name in s.unwritten:
+        found = cx.buffer(name)
+        if found is not None and (found.scope != "global" or not s.dependent):
+            cx.report("E0436", f"kernel {s.name} reads {name} before it waits", _EARLY)
+    if s.unwritten:
+        _check_unwritten(s, cx)
+
+
+def _check_unwritten(s: ops.Kernel, cx: Context) -> None:
+    """What is read before the kernel in front has ended must not be written here either: this
+    kernel may be in front of itself."""
+    views = {v.buffer.name: v.source for v in walk(s.body) if isinstance(v, ops.View)}
+    written = {e.buffer for e in all_effects(s.body) if e.access is not Access.READ}
+    for name in sorted({views.get(n, n) for n in written} & {*s.unwritten}):
+        cx.report("E0436", f"kernel {s.name} writes {name}, which it says nobody does", _EARLY)
+
+
+_EARLY = "a dependent kernel reads global buffers early that it and the one in front do not write"
 
 
 def _box(vars_: tuple[Var, ...], extents: tuple[Expr, ...], cx: Context) -> None:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from tile_ir import ops
 from tile_ir.expr import Const
 from tile_ir.ops.memory import ATOMIC_KINDS
+from tile_ir.verify.rules.memory import EVICTIONS
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -78,6 +79,7 @@ def _wait(s: ops.BarrierWait, cx: Context) -> None:
 
 def _box_load(s: ops.BoxLoad, cx: Context) -> None:
     check_barrier(s.barrier, s.index, cx)
+    cx.choice(s.eviction, EVICTIONS, "the eviction hint")
     _move(s.src, "global", s.dst, "shared", cx)
 
 

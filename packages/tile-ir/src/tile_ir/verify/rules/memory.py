@@ -95,8 +95,9 @@ def _store(s: ops.Store, cx: Context) -> None:
 def _atomic(s: ops.Atomic, cx: Context) -> None:
     buffer = cx.symbols.buffer(s.buffer)
     _atomic_kind(s, cx, s.buffer)
-    if buffer is not None and s.value.dtype is not buffer.dtype:
-        cx.report("E0428", f"{buffer.name} holds {buffer.dtype}, the value is {s.value.dtype}")
+    lanes = s.indices[-1].dtype.lanes if s.indices else 1
+    if buffer is not None and s.value.dtype is not (want := buffer.dtype.with_lanes(lanes)):
+        cx.report("E0428", f"{buffer.name} holds {want}, the value is {s.value.dtype}")
         return
     _element(s, cx)
     if s.result is not None and buffer is not None and s.result.dtype is not buffer.dtype:
