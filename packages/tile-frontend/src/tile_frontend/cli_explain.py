@@ -21,6 +21,11 @@ def add(parser: argparse.ArgumentParser) -> None:
     """Add the command's options."""
     add_kernel(parser, f"a code as in E1401, or {PLACE}")
     parser.add_argument("--key", help="only decisions whose key starts with this")
+    parser.add_argument(
+        "--why",
+        action="store_true",
+        help="also why engines do not carry a copy, and what limits how wide threads move it",
+    )
     parser.set_defaults(run=_run)
 
 
@@ -32,9 +37,10 @@ def _run(options: argparse.Namespace) -> ExitStatus:
     with of_user(options.json):
         found = kernel_at(options.kernel)
         kernel = built(found, arguments_of(options), options.target, options.device)
-    decisions = [asdict(d) for d in kernel.plan if d.key.startswith(options.key or "")]
+    plan = kernel.reasons() if options.why else kernel.plan
+    decisions = [asdict(d) for d in plan if d.key.startswith(options.key or "")]
     document = {"name": kernel.function.name, "target": str(kernel.target), "decisions": decisions}
-    show(options.json, document, explain(kernel.plan, options.key))
+    show(options.json, document, explain(plan, options.key))
     return ExitStatus.DONE
 
 
