@@ -33,10 +33,17 @@ class Rates:
     device_bytes: float = 0.0
     """Bytes per cycle between the device's memory and all cores together."""
     global_latency: int = 0
+    cache_latency: int = 0
+    """Cycles until a load that the shared cache has is there; 0: as `global_latency`."""
     shared_latency: int = 0
     settle_latency: int = 0
     """Fixed cycles from waiting for an asynchronous group to its results being usable."""
     launch_seconds: float = 0.0
+    sustained: float = 1.0
+    """The part of `clock_hz` that is left when the matrix units of all cores are busy for long:
+    power limits it."""
+    sustained_seconds: float = 0.0
+    """The time after which half of that loss has set in."""
     math: Table[float] = field(default_factory=Table)
     """Cost of a function for one element, in multiples of an f32 addition."""
 
@@ -68,6 +75,8 @@ class TargetSpec:
     max_threads: int = 1
     """Threads of a block."""
     max_blocks_per_core: int = 1
+    max_threads_per_core: int = 0
+    """Threads of all blocks that a core runs at once; 0: not described."""
     registers: Registers | None = None
     vector_unit: VectorUnit = field(default_factory=VectorUnit)
     scopes: Table[Scope] = field(default_factory=Table)
