@@ -14,7 +14,7 @@ from tile_ir.testing.specs import toy_spec
 from tile_ir.text import parse_function
 from tile_passes.base import Pass, PassContext, State
 from tile_passes.cli import main, optimize
-from tile_passes.manager import run_pipeline
+from tile_passes.manager import Check, run_pipeline
 from tile_passes.pipeline import Pipeline
 from tile_passes.plan.model import Candidate, Decision, Plan
 
@@ -118,3 +118,29 @@ def test_tile_opt_lists_every_pass(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["-", "--list"]) == 0
     out = capsys.readouterr().out
     assert "bounds               legalize" in out
+
+
+def test_checks_put_off_see_the_program_of_their_place() -> None:
+    seen: list[str] = []
+    state = State(function=parse_function(TEXT))
+    check = Pass(name="look", phase="legalize", check=lambda fn, cx, plan: seen.append(fn.name))
+    renamed = rewrite("rename", lambda fn: replace(fn, name="g"))
+    later: list[Check] = []
+    pipeline = Pipeline().extended(check, renamed)
+    after = run_pipeline(pipeline, state, CX, later=later).state
+    assert (after.function.name, seen, len(later)) == ("g", [], 1)
+    later[0]()
+    assert seen == ["f"]
+
+
+def test_a_check_put_off_fails_as_it_would_have_in_its_place() -> None:
+    def crash(fn: Function, cx: PassContext, plan: Plan) -> None:
+        raise ZeroDivisionError("no")
+
+    later: list[Check] = []
+    pipeline = Pipeline().extended(Pass(name="look", phase="legalize", check=crash))
+    run_pipeline(pipeline, State(function=parse_function(TEXT)), CX, later=later)
+    with pytest.raises(InternalError, match="pass 'look' failed: ZeroDivisionError: no") as caught:
+        later[0]()
+    assert caught.value.reproducer is not None
+    Path(caught.value.reproducer).unlink()

@@ -13,6 +13,7 @@ from tile_cuda import knobs
 from tile_cuda.alignments import alignments, pitches
 from tile_cuda.container import ARCHIVE, Contents
 from tile_cuda.emit import emit_function
+from tile_cuda.host_arrays import OnHostArrays
 from tile_cuda.host_code import host_source
 from tile_cuda.runtime import CudaFunction
 from tile_cuda.toolchain import compile_source, find_compiler, options_for
@@ -96,3 +97,7 @@ class CudaRuntime:
     def load(self, artifact: Artifact, path: Path) -> CudaFunction:
         """A built function: call it with what `artifact.signature` says (pointers as integers)."""
         return CudaFunction(path, artifact.signature)
+
+    def on_host_arrays(self, function: CudaFunction) -> OnHostArrays:
+        """The function for arrays of bytes of this process in the place of addresses."""
+        return OnHostArrays(function)

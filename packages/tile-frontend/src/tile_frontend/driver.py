@@ -8,6 +8,7 @@ kernel found in the cache runs none of them but the last.
 from __future__ import annotations
 
 import logging
+import os
 import threading
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, fields
@@ -22,6 +23,7 @@ import tile_passes
 from tile_frontend import cache as disk
 from tile_frontend import knobs
 from tile_frontend._version import __version__
+from tile_frontend.beside import beside, checks_first
 from tile_ir.diag import InternalError
 from tile_ir.plugin import discover, resolve
 from tile_ir.text import print_function
@@ -38,6 +40,7 @@ if TYPE_CHECKING:
     from tile_frontend.target_select import Target
     from tile_ir.core import Function
     from tile_ir.target import TargetSpec
+    from tile_passes.manager import Check
     from tile_passes.pipeline import Pipeline
 
 _LOG = logging.getLogger("tile")
@@ -188,28 +191,39 @@ def _key(
         repr(tuple(flags)),
         _described(target.spec),
         toolchain.fingerprint(fn.numerics == "strict"),
-        *(_versions(target.manifest.name) or (str(_pipeline(target)),)),
+        *(_versions(target.manifest.name) or (str(pipeline_of(target)),)),
     )
 
 
 def lowered(
-    fn: Function, target: Target, pins: Mapping[str, Any] | None = None
+    fn: Function,
+    target: Target,
+    pins: Mapping[str, Any] | None = None,
+    later: list[Check] | None = None,
 ) -> tuple[Any, dict[str, float]]:
     """Run pipeline and emission only: the artifact and the seconds of each step. Needs no device
-    and no toolchain.
+    and no toolchain. What only checks goes into `later`, where that is given, and is the caller's
+    to run.
     """
     start = perf_counter()
-    pipeline = _pipeline(target)
+    pipeline = pipeline_of(target)
     emit = resolve(target.manifest.emit)
     loaded = perf_counter()
     check(fn)
     checked = perf_counter()
     context = PassContext(target=target.spec, pins=pins or {})
-    state = _run(pipeline, fn, context)
-    if pins:
-        check_pins(state.function, context, state.plan)
-    passed = perf_counter()
-    artifact = emit(state.function, target.spec, state.plan)
+    checks: list[Check] = []
+    with checks_first(checks):
+        state = _run(pipeline, fn, context, checks)
+        if pins:
+            check_pins(state.function, context, state.plan)
+        passed = perf_counter()
+        artifact = emit(state.function, target.spec, state.plan)
+    if later is None:
+        for check_now in checks:
+            check_now()
+    else:
+        later.extend(checks)
     done = perf_counter()
     return artifact, {
         "import": loaded - start,
@@ -229,24 +243,29 @@ def _tools(target: Target) -> tuple[Any, Callable[[], Any]]:
     return toolchain, lambda: resolve(manifest.runtime)(target.spec)
 
 
-def _run(pipeline: Pipeline, fn: Function, context: PassContext) -> State:
-    """Run the passes, and verify what the last one leaves: to verify after each takes nearly as
-    long as the passes. Where something is wrong they run again so, to say which of them it was.
+def _run(pipeline: Pipeline, fn: Function, context: PassContext, checks: list[Check]) -> State:
+    """Run the passes; what only checks goes into `checks`, with a verification of what the last
+    one leaves: to verify after each takes nearly as long as the passes. Where something is wrong
+    they run again so, to say which of them it was.
     """
     start = State(function=fn)
     try:
-        state = run_pipeline(pipeline, start, context, verify_each=False).state
-        if not verify(state.function):
-            return state
+        state = run_pipeline(pipeline, start, context, verify_each=False, later=checks).state
     except InternalError as error:
-        broken = error
-    else:
-        broken = InternalError("E9002", "the passes left a program that does not verify")
-    run_pipeline(pipeline, start, context)
-    raise broken
+        run_pipeline(pipeline, start, context)
+        raise error
+
+    def verified() -> None:
+        if verify(state.function):
+            run_pipeline(pipeline, start, context)
+            raise InternalError("E9002", "the passes left a program that does not verify")
+
+    checks.append(verified)
+    return state
 
 
-def _pipeline(target: Target) -> Pipeline:
+def pipeline_of(target: Target) -> Pipeline:
+    """The passes of a target, with those of other distributions."""
     made: Pipeline = resolve(target.manifest.pipeline)(None)
     return with_third_party(made, target.manifest.name)
 
@@ -260,12 +279,14 @@ def _make(
     compiler: Callable[[Any, Path], None],
     seconds: dict[str, float],
 ) -> dict[str, Any]:
-    artifact, steps = lowered(fn, target, pins)
+    checks: list[Check] = []
+    artifact, steps = lowered(fn, target, pins, checks)
     seconds.update(steps)
     source = _SOURCE + getattr(toolchain, "source_suffix", ".c")
     (folder / source).write_text(artifact.source, "utf-8")
     start = perf_counter()
-    compiler(artifact, folder / (_LIBRARY + toolchain.suffix))
+    with beside(checks):
+        compiler(artifact, folder / (_LIBRARY + toolchain.suffix))
     seconds["toolchain"] = perf_counter() - start
     return {
         "source": source,
@@ -342,9 +363,21 @@ def _stamp(folder: Path) -> str:
     """Size and time of every file, so that an edited checkout never meets kernels of its
     former self.
     """
-    files = (p for p in folder.rglob("*") if p.suffix not in _BUILT and p.is_file())
-    facts = ((str(p.relative_to(folder)), p.stat()) for p in sorted(files))
-    return disk.key_of(*(f"{name} {s.st_size} {s.st_mtime_ns}" for name, s in facts))
+    facts = sorted((f.path, f.stat()) for f in _files(str(folder)))
+    return disk.key_of(
+        *(f"{path[len(str(folder)) :]} {s.st_size} {s.st_mtime_ns}" for path, s in facts)
+    )
+
+
+def _files(folder: str) -> Iterator[os.DirEntry[str]]:
+    """The files that decide something, in folders below too: a listing, not objects of paths, since
+    every process waits for it."""
+    with os.scandir(folder) as entries:
+        for entry in entries:
+            if entry.is_dir():
+                yield from _files(entry.path)
+            elif not entry.name.endswith(_BUILT) and entry.is_file():
+                yield entry
 
 
 def _times(seconds: Mapping[str, float], cached: bool) -> str:

@@ -7,6 +7,7 @@ import tempfile
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 
 from tile_ir.diag import InternalError, TileError
@@ -35,6 +36,9 @@ class Outcome:
     timings: tuple[Timing, ...]
 
 
+Check = Callable[[], object]
+"""A check that was put off: it returns, or raises what the pass would have raised in its place."""
+
 Observer = Callable[[Step, State, State], None]
 """Called after each pass with the states before and after it."""
 
@@ -46,11 +50,14 @@ def run_pipeline(
     *,
     verify_each: bool = True,
     observer: Observer | None = None,
+    later: list[Check] | None = None,
 ) -> Outcome:
     """Run every step in order.
 
     The program is verified after each pass that changed it, so a defect is blamed on the pass that
-    made it.
+    made it. Passes that only check are put into `later`, where it is given, instead of being run:
+    they change nothing, so that the caller may run them beside other work. It has to run all of
+    them, and before it lets another error out.
 
     Raises:
         TileError: what a pass refuses; it is the user's.
@@ -62,12 +69,10 @@ def run_pipeline(
     for step in pipeline.steps:
         start = time.perf_counter()
         here = replace(cx, options=dict(step.options)) if step.options else cx
-        try:
-            after = step.run(state, here)
-        except (TileError, InternalError):
-            raise
-        except Exception as cause:
-            raise _broken(step, state, f"failed: {type(cause).__name__}: {cause}") from cause
+        if later is not None and step.run.check is not None:
+            later.append(partial(_run, step, state, here))
+            continue
+        after = _run(step, state, here)
         mid = time.perf_counter()
         changed = after.function is not state.function
         if verify_each and changed:
@@ -80,6 +85,15 @@ def run_pipeline(
         timings.append(Timing(step.run.name, step.run.phase, mid - start, end - mid, changed))
         state = after
     return Outcome(state, tuple(timings))
+
+
+def _run(step: Step, state: State, cx: PassContext) -> State:
+    try:
+        return step.run(state, cx)
+    except (TileError, InternalError):
+        raise
+    except Exception as cause:
+        raise _broken(step, state, f"failed: {type(cause).__name__}: {cause}") from cause
 
 
 def _broken(step: Step, before: State, what: str) -> InternalError:
