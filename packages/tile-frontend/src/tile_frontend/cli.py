@@ -28,8 +28,10 @@ __all__ = ["main"]
 COMMANDS: dict[str, tuple[str, Ref]] = {
     "compile": ("print or write what a kernel is compiled to", "tile_frontend.cli_compile:add"),
     "run": ("run a kernel on random inputs and check it", "tile_frontend.cli_run:add"),
+    "numerics": ("say how exact a kernel is", "tile_frontend.cli_numerics:add"),
     "bench": ("measure a kernel", "tile_frontend.cli_bench:add"),
     "explain": ("explain a diagnostic code, or a kernel's plan", "tile_frontend.cli_explain:add"),
+    "report": ("predict a kernel's time, and write a page", "tile_frontend.cli_report:add"),
     "cache": ("list, prune, export or import compiled kernels", "tile_frontend.cli_cache:add"),
     "targets": ("list targets, architectures and devices", "tile_frontend.cli_doctor:add_targets"),
     "doctor": ("show what works here and what to install", "tile_frontend.cli_doctor:add"),

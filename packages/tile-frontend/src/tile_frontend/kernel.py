@@ -24,7 +24,9 @@ if TYPE_CHECKING:
     from tile_frontend.bind import Prepared
     from tile_frontend.driver import Compiled
     from tile_frontend.target_select import Target
+    from tile_ir.accuracy import Accuracy
     from tile_ir.core import Function, Param
+    from tile_passes.model import Prediction
     from tile_passes.plan.model import Plan
 
 
@@ -174,6 +176,11 @@ class JITKernel:
         """Whether there is a variant for any address and distance of rows beside this one."""
         return self._compile_plain is not None
 
+    @property
+    def is_frozen(self) -> bool:
+        """Whether nothing is built from now on."""
+        return self._frozen
+
     def freeze(self) -> JITKernel:
         """Build nothing from now on: a call that needs the plain variant raises E2404 unless that
         was built before (`kernel.plain`). Returns the kernel."""
@@ -266,11 +273,67 @@ class JITKernel:
             if path is not None:
                 Path(path).write_text(self.kernel_source, "utf-8")
 
-    def explain(self, key: str | None = None) -> str:
-        """Print the log of decisions (those whose key starts with `key`), and return it."""
-        text = explain_text(self.plan, key)
+    def explain(self, key: str | None = None, *, why: bool = False) -> str:
+        """Print the log of decisions (those whose key starts with `key`), and return it.
+
+        With `why` also what the planner leaves unsaid of copies: of each engine that does not carry
+        one the reason, and how many bytes a thread moves at once and what forbids more. That runs
+        the passes once more.
+        """
+        text = explain_text(self.reasons() if why else self.plan, key)
         print(text)
         return text
+
+    def reasons(self) -> Plan:
+        """The plan with what `explain(why=True)` adds; nothing of it can be pinned."""
+        from tile_passes.base import PassContext
+        from tile_passes.plan.why_not import reasons_of
+
+        cx = PassContext(target=self.target.spec, pins=self.made_with[0] or {})
+        return reasons_of(self.plan, self.function, driver.pipeline_of(self.target), cx)
+
+    def numerics(self, *args: Any) -> Accuracy:
+        """Call the kernel, and say how far what it gives and writes is from the same program in
+        float64: for each output a histogram in units in the last place with the worst element, and
+        whether the order of threads shows in the bits. Print it, or take `to_json()`.
+
+        Costs what the oracle takes, seconds for 100,000 elements. Raises TileError as a call does,
+        and E0519 for a program that reads the bits of floats.
+        """
+        from tile_frontend.numerics import numerics  # a kernel runs without the oracle
+
+        return numerics(self, args)
+
+    def predict(
+        self, dims: Mapping[str, int] | None = None, contents: Mapping[str, int] | None = None
+    ) -> Prediction:
+        """What the performance model says of this kernel: seconds by term, what bounds it, and a
+        timeline. Needs no device.
+
+        `dims`: symbolic dimensions by name (4096 where missing); `contents`: the value that an
+        integer array holds, where loops depend on it.
+        """
+        from tile_frontend.report.program import predicted  # the model is not needed to run
+
+        return predicted(self, dims=dims, contents=contents)
+
+    def report(self, path: str | Path, **options: Any) -> Path:
+        """Write a page about this kernel (HTML, nothing else needed to read it): where its time
+        goes, timeline, roofline, shared memory, layouts, source, decisions, passes. No device is
+        needed.
+
+        The options are those of `tile_frontend.report.page.page`: `dims`, `contents`, `measured` (a
+        time in seconds) and `landscape` (the picture of a tuning run). Returns the path.
+        """
+        from tile_frontend.report.page import write
+
+        return write(self, path, **options)
+
+    def _repr_html_(self) -> str:
+        """A notebook's view: the prediction in short."""
+        from tile_frontend.report.page import summary
+
+        return summary(self)
 
     def counters(self) -> dict[str, dict[str, Any]]:
         """What the last call counted, by kernel: bytes by memory space, bank conflicts, coalescing,
