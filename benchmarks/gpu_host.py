@@ -4,10 +4,9 @@ first call in a fresh process.
 A call with three tensors, of a kernel or of the `@tile.jit` function, checks their types, extents,
 strides and devices. It is compared with a launch of them by hand: their addresses are written into
 the arguments and `cuLaunchKernel` is called through ctypes on the current stream, unchecked. A
-bound kernel (`kernel.bind`), which checks addresses only, and one that runs again on what it was
-bound to, are compared with `cuLaunchKernel` alone, everything prepared. A first call starts with an
-empty cache and imported modules; the share of each stage is printed, and the limit is scaled by
-what Triton's first call takes in the same run.
+bound kernel (`run = kernel.bind(...)`, then `run()`) is compared with `cuLaunchKernel` alone,
+everything prepared. A first call starts with an empty cache and imported modules; the share of each
+stage is printed, and the limit is scaled by what Triton's first call takes in the same run.
 
     python benchmarks/gpu_host.py --json FILE --check
 """
@@ -37,8 +36,9 @@ MAP_BYTES = 128
 PEER, PEER_S = "triton", 1.3
 """What the first call of Triton's product takes on the machine that the limits are for. Hosts of
 one kind of GPU differ by a factor of 1.6 in the speed of one core, so that seconds say little."""
-PROCESSES = 3
-"""The first one also reads the compiler's library from the disk."""
+PROCESSES, PROCESSES_S = 3, 60.0
+"""Fresh processes of each case, and the seconds after which no further round of them begins. The
+first one also reads the compiler's library from the disk."""
 
 
 @tile.jit(target="cuda")
@@ -143,8 +143,7 @@ def launch_rows(only: str) -> Iterator[Row]:
             **raw_launches(args),
             "by hand": lambda hand=hand, a=a, b=b, c=c: hand(a, b, c),
             "call": lambda kernel=kernel, a=a, b=b, c=c: kernel(a, b, c),
-            "bound": lambda run=run, a=a, b=b, c=c: run(a, b, c),
-            "again": run,
+            "bound": run,
             "jit": lambda f=jitted, a=a, b=b, c=c: f(a, b, c),
             "torch.add": lambda a=a, b=b, c=c: torch.add(a, b, out=c),
         }
@@ -152,11 +151,11 @@ def launch_rows(only: str) -> Iterator[Row]:
         check = times["call"] - times["bound"]
         print(
             f"{name}: " + ", ".join(f"{k} {v:.2f}" for k, v in times.items()),
-            f"us a call; the check {check:.2f} us",
+            f"us a call; addresses, arguments and their check {check:.2f} us",
             flush=True,
         )
         alive()
-        pairs = [("call", "by hand"), ("jit", "by hand"), ("bound", "ctypes"), ("again", "ctypes")]
+        pairs = [("call", "by hand"), ("jit", "by hand"), ("bound", "ctypes")]
         for way, peer in pairs:
             ratio = times[peer] / times[way]
             yield Row(f"{name}: {way}", times[way], times[peer], peer, "us", ratio, LAUNCH_BAR)
@@ -234,11 +233,19 @@ def fresh_process(case: str) -> dict[str, float]:
     return stages
 
 
-def median_process(case: str) -> dict[str, float]:
-    """The fresh process of median time."""
-    runs = sorted((fresh_process(case) for _ in range(PROCESSES)), key=lambda run: run["total"])
-    print(f"first call: {case}: " + ", ".join(f"{run['total']:.2f}" for run in runs), "s")
-    return runs[len(runs) // 2]
+def median_processes(cases: list[str]) -> dict[str, dict[str, float]]:
+    """The fresh process of median time of each case; cases take turns, so that drift hits all."""
+    runs: dict[str, list[dict[str, float]]] = {case: [] for case in cases}
+    start = time.perf_counter()
+    for _ in range(PROCESSES):
+        for case in cases:
+            runs[case].append(fresh_process(case))
+        if time.perf_counter() - start > PROCESSES_S:
+            break
+    for case, found in runs.items():
+        print(f"first call: {case}: " + ", ".join(f"{run['total']:.2f}" for run in found), "s")
+    ordered = {c: sorted(found, key=lambda run: run["total"]) for c, found in runs.items()}
+    return {case: found[(len(found) - 1) // 2] for case, found in ordered.items()}
 
 
 def first_call_rows(only: str) -> Iterator[Row]:
@@ -246,11 +253,11 @@ def first_call_rows(only: str) -> Iterator[Row]:
     wanted = [case for case in FIRST_CALL_S if only in f"first call: {case}"]
     if not wanted:
         return
-    pace = median_process(PEER)["total"] / PEER_S
+    found = median_processes([PEER, *wanted])
+    pace = found[PEER]["total"] / PEER_S
     print(f"this machine takes {pace:.2f} of the time of that which the limits are for")
     for case in wanted:
-        name, limit = f"first call: {case}", FIRST_CALL_S[case] * pace
-        stages = median_process(case)
+        name, limit, stages = f"first call: {case}", FIRST_CALL_S[case] * pace, found[case]
         total = stages.pop("total")
         shares = ", ".join(f"{k} {v * 1e3:.0f} ms ({v / total:.0%})" for k, v in stages.items())
         print(f"{name}: {total:.2f} s: {shares}", flush=True)
