@@ -176,7 +176,11 @@ def _normalize(dtype: DType, text: str) -> str:
 
 
 def encode(dtype: DType, text: str, src: DType) -> str:
-    """The bits of a narrow float from a carried float or double, rounded once."""
+    """The bits of a narrow float from a carried float or double, rounded once; as they came, where
+    they were just read."""
+    bits = _undecoded(dtype, text) if src is f32 else None
+    if bits is not None:
+        return bits
     if dtype.scalar.name == "tf32":
         text = text if src.scalar is f32 else _narrow_double(text, dtype)
         return f"tile_round_tf32{_lanes(dtype)}({text})"
@@ -188,6 +192,19 @@ def decode(dtype: DType, text: str) -> str:
     if dtype.scalar.name == "tf32":
         return text
     return f"tile_{_code_of(dtype).scalar.name}_to_{f32.with_lanes(dtype.lanes).name}({text})"
+
+
+def _undecoded(dtype: DType, text: str) -> str | None:
+    """The bits in a text that is nothing but their decoding."""
+    before = decode(dtype, "")[:-1]
+    if dtype.scalar.name == "tf32" or not text.startswith(before):
+        return None
+    inner, depth = text[len(before) : -1], 0
+    for sign in inner:
+        depth += (sign == "(") - (sign == ")")
+        if depth < 0:
+            return None
+    return inner if text.endswith(")") else None
 
 
 def _code_of(dtype: DType) -> DType:
@@ -311,6 +328,11 @@ def _read(dtype: DType, array: str, offset: str) -> str:
     return decode(dtype, vector) if _is_narrow(dtype) else vector
 
 
+def _gather(dtype: DType, first: str, places: str) -> str:
+    vector = f"tile_gather_{_kept_as(dtype).name}({first}, {places})"
+    return decode(dtype, vector) if _is_narrow(dtype) else vector
+
+
 def _write(dtype: DType, array: str, offset: str, value: str) -> str:
     if _is_narrow(dtype):
         value = encode(dtype, value, f32)
@@ -395,6 +417,7 @@ DIALECT = Dialect(
     select=_select,
     call=_call,
     read=_read,
+    gather=_gather,
     write=_write,
     ramp=_ramp,
     broadcast=_broadcast,

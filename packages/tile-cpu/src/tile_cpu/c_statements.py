@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 
 from tile_cpu.sizes import buffer_bytes, is_dynamic
 from tile_ir.diag import InternalError
-from tile_ir.expr import Expr
-from tile_ir.ops import Alloc, Assert, Assume, Atomic, Parallel, Print, View
+from tile_ir.expr import Binary, Expr, Load
+from tile_ir.ops import Alloc, Assert, Assume, Atomic, Parallel, Print, Store, View
 from tile_passes.emit.cfamily import print_alloc
 from tile_passes.emit.names import c_string
 
@@ -68,9 +68,15 @@ def _nest(p: StmtPrinter, s: Parallel, axis: int) -> None:
 
 
 def _atomic(p: StmtPrinter, s: Stmt) -> None:
-    """A call of the prelude; blocks run on several threads at once."""
+    """A call of the prelude; blocks run on several threads at once. A tile belongs to one block,
+    and a block to one thread, which nobody interrupts."""
     assert isinstance(s, Atomic)
     buffer = p.exprs.buffers[s.buffer]
+    if s.result is None and buffer.scope != "global" and s.kind in _PLAIN:
+        old = Load(s.buffer, s.indices, buffer.dtype)
+        value = Binary(s.kind, old, s.value, buffer.dtype)
+        p.body((Store(buffer=s.buffer, indices=s.indices, value=value, span=s.span),))
+        return
     place = f"&{p.exprs.name(s.buffer)}[{p.exprs.offset(buffer, s.indices)}]"
     call = f"tile_atomic_{s.kind}_{buffer.dtype.name}({place}, {p.exprs.value(s.value)})"
     if s.result is None:
@@ -78,6 +84,10 @@ def _atomic(p: StmtPrinter, s: Stmt) -> None:
         return
     carrier = p.exprs.dialect.carrier(s.result.dtype)
     p.out.line(f"const {carrier} {p.exprs.name(s.result.name)} = {call};")
+
+
+_PLAIN = frozenset({"add", "and", "or", "xor"})
+"""Atomic operations that are the operators of their names."""
 
 
 def _assert(p: StmtPrinter, s: Stmt) -> None:

@@ -5,10 +5,12 @@ from __future__ import annotations
 from tile_cpu.lower import (
     drop_layouts,
     expand_strips,
+    forward_stores,
     lower_mma,
     lower_tiles,
     merge_trips,
     place_scratch,
+    single_lanes,
     vectorize,
 )
 from tile_cpu.plan import plan_atoms, plan_strips, plan_trips
@@ -34,9 +36,11 @@ def pipeline(default: Pipeline | None = None) -> Pipeline:
         expand_strips.PASS,  # after the operands have their layouts: slots hold packed blocks
         version_tiles.PASS,
         lower_tiles.PASS,
+        single_lanes.PASS,
         split_guards.PASS,
         fuse_loops.PASS,
         contract_rows.PASS,
+        forward_stores.PASS,
         vectorize.PASS,
         place_scratch.PASS,  # last: no pass after it adds a buffer
     )

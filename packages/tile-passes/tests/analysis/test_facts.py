@@ -154,6 +154,15 @@ def test_divisions_split_and_remainders_are_bounded() -> None:
     assert facts.range(b("mul", b("floormod", v("k"), c(8)), c(4))) == (0, 28)
 
 
+def test_terms_too_small_for_the_next_multiple_do_not_matter() -> None:
+    facts = Facts().bind(v("j"), c(0), c(64))
+    coarse = b("mul", v("k"), c(64))
+    quotient = b("floordiv", b("add", coarse, v("j")), c(192))
+    assert facts.prove(b("eq", quotient, b("floordiv", v("k"), c(3)))) is True
+    ahead = b("floordiv", b("add", b("add", coarse, v("j")), c(1)), c(192))
+    assert facts.prove(b("eq", ahead, b("floordiv", v("k"), c(3)))) is None
+
+
 def test_a_minimum_is_decided_by_its_cases() -> None:
     m = v("M")
     facts = Facts.of_dims([m]).bind(v("j"), c(0), b("min", m, c(64)))

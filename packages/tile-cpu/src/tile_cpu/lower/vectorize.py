@@ -27,6 +27,7 @@ def capabilities(vector_bytes: int) -> Capabilities:
         carrier_bits=lambda dtype: carrier_type(dtype).bits if not dtype.is_bool else 0,
         call=_has_vector_form,
         packed=is_packed,
+        gathers=True,
     )
 
 

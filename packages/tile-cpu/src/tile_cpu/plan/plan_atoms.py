@@ -67,8 +67,11 @@ class _Choice:
         volume = self._volume(s)
         loops = Candidate(LOOPS, volume / LOOP_RATE, "plain vector loops")
         a, b, c = (self.buffers[r.buffer].dtype for r in (s.a, s.b, s.c))
-        found = [self._cost(atom, volume) for atom in self._atoms(a, b, c)]
-        return [*sorted(found, key=lambda x: (x.cost or 0.0, str(x.value))), loops]
+        found = [self._cost(atom, volume, s) for atom in self._atoms(a, b, c)]
+        found.sort(key=lambda x: (x.cost or 0.0, str(x.value)))
+        if found and _are_dots(s) and (found[0].cost or 0.0) > volume / LOOP_RATE:
+            return [loops, *found]
+        return [*found, loops]
 
     def _atoms(self, a: DType, b: DType, c: DType) -> list[MatrixAtom]:
         for x, y in operand_types(a, b, c):
@@ -77,12 +80,20 @@ class _Choice:
                 return list(found)
         return []
 
-    def _cost(self, atom: MatrixAtom, volume: float) -> Candidate:
+    def _cost(self, atom: MatrixAtom, volume: float, s: Gemm) -> Candidate:
+        """A block of fewer columns than the atom's costs as much as a whole one."""
+        columns = _extent(s.c.ranges[-1].extent)
+        volume *= -(-columns // atom.n) * atom.n / columns
         return Candidate(atom.name, 2 * volume / atom.rate, f"{atom.m}x{atom.n} block in registers")
 
     def _volume(self, s: Gemm) -> float:
         m, n = (_extent(r.extent) for r in s.c.ranges[-2:])
         return m * n * _extent(s.a.ranges[-2 if s.transpose_a else -1].extent)
+
+
+def _are_dots(s: Gemm) -> bool:
+    """Whether both operands lie along the axis that is summed over: loops read them as vectors."""
+    return s.transpose_b and not s.transpose_a
 
 
 def _extent(e: object) -> float:

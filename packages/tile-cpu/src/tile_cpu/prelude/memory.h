@@ -16,6 +16,14 @@ TILE_FN void tile_store_first_DTxN(DT_t *p, DTxN v, int64_t n) {
   for (int64_t i = 0; i < (n < LANES ? n : LANES); i++) p[i] = room[i];
 }
 
+/* Element i of the result is p[at[i]]. */
+TILE_FN DTxN tile_gather_DTxN(const DT_t *p, i32xN at) {
+  DT_t room[LANES];
+#pragma GCC unroll LANES
+  for (int i = 0; i < LANES; i++) room[i] = p[at[i]];
+  return tile_load_DTxN(room);
+}
+
 /* Element i of the result is p[i * stride]. */
 TILE_FN DTxN tile_load_strided_DTxN(const DT_t *p, int64_t stride) {
   DT_t room[LANES];

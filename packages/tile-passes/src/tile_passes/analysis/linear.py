@@ -168,6 +168,7 @@ class Linearizer:
         lo, hi = self._bounds(r)
         if lo is not None and hi is not None and lo // c == hi // c:
             return q.plus(lo // c)
+        r = self._coarse(r, c)
         shared = gcd(c, *r.terms.values())  # (g*x + d) // (g*c') == x' // c': d < g adds nothing
         if shared > 1:
             r = Linear({t: k // shared for t, k in r.terms.items()}, r.const // shared)
@@ -175,6 +176,17 @@ class Linearizer:
             if c == 1:
                 return q + r
         return q + self.atom(Binary("floordiv", to_expr(r, dtype), Const(c, dtype), dtype))
+
+    def _coarse(self, r: Linear, c: int) -> Linear:
+        """`r` without terms that never reach the next multiple of a g that divides c and all other
+        terms: (64 * k + j) // 192 == 64 * k // 192 for j < 64."""
+        for g in sorted({gcd(c, k) for k in r.terms.values()} - {1}, reverse=True):
+            fine = {t: k for t, k in r.terms.items() if k % g}
+            lo, hi = self._bounds(Linear(fine, r.const % g))
+            if lo is not None and hi is not None and lo >= 0 and hi < g:
+                whole = {t: k for t, k in r.terms.items() if k % g == 0}
+                return Linear(whole, r.const - r.const % g)
+        return r
 
     def ceildiv(self, e: Binary) -> Linear:
         """ceil(a / c) == floor((a + c - 1) / c) for a constant c > 0."""

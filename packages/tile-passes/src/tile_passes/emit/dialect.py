@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from tile_ir.diag import InternalError
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
@@ -52,6 +54,10 @@ INFIX: dict[str, Infix] = {
 COMPARISONS = frozenset({"lt", "le", "gt", "ge", "eq", "ne"})
 
 
+def _no_gather(dtype: DType, first: str, places: str) -> str:
+    raise InternalError("E9001", f"elements {places} of {first} are read as one vector")
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Dialect:
     """One language of the family.
@@ -86,6 +92,8 @@ class Dialect:
     """Whether `write` of the second type takes a value of the first and rounds it by itself."""
     array_length: Callable[[DType, int], int]
     """How many `storage` elements hold that many values."""
+    gather: Callable[[DType, str, str], str] = _no_gather
+    """(dtype, pointer to the first element, vector of numbers): elements that lie anywhere."""
     index_type: str = "int64_t"
     """Wide enough for any element offset."""
     qualifiers: Mapping[str, str] = field(default_factory=dict)

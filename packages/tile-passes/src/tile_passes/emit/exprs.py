@@ -141,6 +141,11 @@ class ExprPrinter:
             return (self.name(e.buffer), PRIMARY)
         if e.slot is not None:
             raise InternalError("E9001", f"a slot of {e.buffer} reached the emitter")
+        last = e.indices[-1] if e.indices else None
+        if last is not None and last.dtype.lanes > 1 and not isinstance(last, Ramp):
+            first = self.offset(buffer, (*e.indices[:-1], Const(0, last.dtype.scalar)))
+            place = f"&{self.name(e.buffer)}[{first}]"
+            return (self.dialect.gather(e.dtype, place, self.value(last)), PRIMARY)
         at = self.offset(buffer, e.indices)
         return (self.dialect.read(e.dtype, self.name(e.buffer), at), PRIMARY)
 

@@ -14,7 +14,14 @@ if TYPE_CHECKING:
     from tile_ir.diag import Span
     from tile_ir.opdef import Body
 
-__all__ = ["counted", "with_value"]
+__all__ = ["counted", "ends", "with_value"]
+
+
+def ends(start: Expr, stop: Expr) -> tuple[int, int] | None:
+    """The first and the last value of a loop's variable in steps of one, where both are known."""
+    if not (isinstance(start, Const) and isinstance(stop, Const)):
+        return None
+    return int(start.value), int(stop.value) - 1
 
 
 def counted(var: Var, start: Expr, stop: Expr, step: int, body: Body, span: Span | None) -> Body:

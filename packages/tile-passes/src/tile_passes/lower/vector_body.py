@@ -55,13 +55,15 @@ class Capabilities:
 
     `bytes` is the size of a vector; `carrier_bits(dtype)` the width in which a lane of that type is
     computed; `call(fn, dtype)` says whether a function has a vector form, `packed(dtype)` whether
-    memory holds several elements in one byte.
+    memory holds several elements in one byte, `gathers` whether a vector can be read whose elements
+    lie anywhere along an axis.
     """
 
     bytes: int
     carrier_bits: Callable[[DType], int]
     call: Callable[[str, DType], bool]
     packed: Callable[[DType], bool]
+    gathers: bool = False
 
 
 @dataclass(slots=True)
@@ -82,6 +84,10 @@ class VectorBody:
     """Scalars that only gather values -> the vectors that gather them here."""
     guards: int = 0
     """How many conditions enclose the place at work, under which nothing is read in advance."""
+    values: tuple[int, int] | None = None
+    """The first and the last value of the loop's variable, where both are known."""
+    _doubts: int = 0
+    """How many conditions that differ between lanes enclose the place at work."""
     written: set[str] = field(default_factory=set)
     bound: set[Var] = field(default_factory=set)
     hoisted: list[Stmt] = field(default_factory=list)
@@ -190,16 +196,51 @@ class VectorBody:
         varying = self._varying()
         if any(depends(i, varying) for i in indices[:-1]):
             raise NotVectorizable(f"{name} is not accessed along its last axis")
-        if any(ld.buffer in self._private for i in indices for ld in loads(i)):
+        if any(self._private_in(i) for i in indices):
             raise NotVectorizable(f"an index of {name} differs between iterations")
         if not indices or not depends(indices[-1], varying):
             return None
         if coefficient(indices[-1], self.var) != 1 or depends(indices[-1], self._vectors):
             raise NotVectorizable(f"{name} is not accessed element after element")
+        self._in_one_piece(name)
+        return (*indices[:-1], b.ramp(indices[-1], 1, self.lanes))
+
+    def _in_one_piece(self, name: str) -> None:
         buffer = self.buffers[name]
         if self.caps.packed(buffer.dtype) or not _unit_stride(buffer):
             raise NotVectorizable(f"elements of {name} do not lie one after the other")
-        return (*indices[:-1], b.ramp(indices[-1], 1, self.lanes))
+
+    def _gathered(self, e: Load) -> Expr | None:
+        """A vector of elements that lie anywhere along the last axis; None where they follow one
+        another, or are one.
+
+        Raises:
+            NotVectorizable: they lie along another axis, or some may not be there.
+        """
+        if not self.caps.gathers or not e.indices or not self._differs(e.indices[-1]):
+            return None
+        *outer, last = e.indices
+        steps = coefficient(last, self.var) if not depends(last, self._vectors) else None
+        if steps == 1 and not self._private_in(last):
+            return None
+        plain = last.dtype.bits == _INDEX_BITS and not e.dtype.is_bool
+        if any(self._differs(i) for i in outer) or not plain:
+            raise NotVectorizable(f"{e.buffer} is not accessed along its last axis")
+        self._in_one_piece(e.buffer)
+        if self._doubts and not self._inside(last, self.buffers[e.buffer].shape[-1]):
+            raise NotVectorizable(f"some elements of {e.buffer} may not be there")
+        at = self.vector(last)
+        if isinstance(at, Ramp):  # as an index it would be a run of elements
+            steps_only = Ramp(Const(0, last.dtype), at.stride, at.dtype)
+            at = Binary("add", b.broadcast(at.base, self.lanes), steps_only, at.dtype)
+        return Load(e.buffer, (*outer, at), e.dtype.with_lanes(self.lanes), e.slot)
+
+    def _inside(self, index: Expr, extent: Expr) -> bool:
+        """Whether an index is within an axis for all values of the loop's variable."""
+        found = None if self.values is None else span(index, self.var, *self.values)
+        if found is None or not isinstance(extent, Const):
+            return False
+        return found[0] >= 0 and found[1] < extent.value
 
     def _varying(self) -> set[Var]:
         return {self.var, *self._vectors}
@@ -277,6 +318,9 @@ class VectorBody:
         private = self._private.get(e.buffer)
         if private is not None:
             return Load(private.name, (), private.dtype)
+        gathered = self._gathered(e)
+        if gathered is not None:
+            return gathered
         at = self.place(e.buffer, e.indices)
         if at is None:
             return e
@@ -295,6 +339,9 @@ class VectorBody:
             raise NotVectorizable("a division by a variable")
         if e.op in ("land", "lor"):
             self._no_risk(e.b)
+        cheaper = _without_division(e)
+        if cheaper is not None:
+            return self.expr(cheaper)
         return Binary(e.op, self.vector(e.a), self.vector(e.b), self._wide(e.dtype))
 
     def _select(self, e: Expr) -> Expr:
@@ -303,8 +350,11 @@ class VectorBody:
         if cond.dtype.lanes > 1:
             self._no_risk(e.t)
             self._no_risk(e.f)
+        differs = cond.dtype.lanes > 1
         self.guards += 1
+        self._doubts += differs
         made = Select(cond, self.vector(e.t), self.vector(e.f), self._wide(e.dtype))
+        self._doubts -= differs
         self.guards -= 1
         return made
 
@@ -326,6 +376,50 @@ class VectorBody:
         if not self.caps.call(e.fn, self._wide(e.args[0].dtype)):
             raise NotVectorizable(f"{e.fn} has no vector form")
         return Call(e.fn, tuple(self.vector(a) for a in e.args), self._wide(e.dtype))
+
+
+_INDEX_BITS = 32
+
+
+def _without_division(e: Binary) -> Binary | None:
+    """The quotient or remainder of a power of two by a shift or a mask; None for other nodes."""
+    if not (isinstance(e.b, Const) and e.dtype.is_int and e.dtype.is_signed):
+        return None
+    by = int(e.b.value)
+    if by < 1 or by & (by - 1):
+        return None
+    if e.op == "floordiv":
+        return Binary("shr", e.a, Const(by.bit_length() - 1, e.dtype), e.dtype)
+    if e.op == "floormod":
+        return Binary("and", e.a, Const(by - 1, e.dtype), e.dtype)
+    return None
+
+
+def span(e: Expr, var: Var, first: int, last: int) -> tuple[int, int] | None:
+    """Bounds of integer arithmetic on `var`, which runs from `first` to `last`, and constants;
+    None where it is made of anything else."""
+    if e is var:
+        return first, last
+    if isinstance(e, Const):
+        return int(e.value), int(e.value)
+    if isinstance(e, Cast) and e.a.dtype.is_int and e.dtype.is_int:
+        return span(e.a, var, first, last)
+    if not isinstance(e, Binary):
+        return None
+    a, c = span(e.a, var, first, last), span(e.b, var, first, last)
+    if a is None or c is None:
+        return None
+    if e.op in ("add", "sub"):
+        return (a[0] + c[0], a[1] + c[1]) if e.op == "add" else (a[0] - c[1], a[1] - c[0])
+    if e.op == "mul":
+        corners = [x * y for x in a for y in c]
+        return min(corners), max(corners)
+    by = c[0] if c[0] == c[1] else 0
+    if e.op == "floordiv" and by > 0:
+        return a[0] // by, a[1] // by
+    if e.op == "floormod" and by > 0:
+        return 0, by - 1
+    return None
 
 
 def _unit_stride(buffer: Buffer) -> bool:

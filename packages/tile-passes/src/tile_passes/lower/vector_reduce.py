@@ -16,7 +16,7 @@ from tile_ir.core import Buffer
 from tile_ir.expr import Binary, Broadcast, Call, Const, Expr, Load, loads
 from tile_ir.ops import Alloc, For, Store
 from tile_ir.rewrite import replace, stmt_exprs, walk
-from tile_passes.lower.loops import counted, with_value
+from tile_passes.lower.loops import counted, ends, with_value
 from tile_passes.lower.reductions import identity
 from tile_passes.lower.vector_body import Capabilities, NotVectorizable, VectorBody
 from tile_passes.renaming import renamed
@@ -147,7 +147,7 @@ class _Reduction:
         work = VectorBody(
             var=s.var, lanes=self.lanes, caps=self.caps, names=self.names, buffers=self.buffers,
             runs=b.gt(s.stop, s.start), span=s.span, sums=parts,
-            hoisted=self.hoisted, scalars=self.scalars,
+            hoisted=self.hoisted, scalars=self.scalars, values=ends(s.start, s.stop),
         )  # fmt: skip
         return work.run(body)
 

@@ -32,7 +32,7 @@ from tile_ir.rewrite import (
     with_body,
 )
 from tile_passes.lower.context import ZERO
-from tile_passes.lower.loops import counted
+from tile_passes.lower.loops import counted, ends
 from tile_passes.lower.vector_body import Capabilities, NotVectorizable, VectorBody
 from tile_passes.lower.vector_reduce import vector_reduction
 from tile_passes.naming import Names
@@ -141,6 +141,7 @@ class _Vectorizer:
             buffers=self.buffers,
             runs=b.gt(stop, start),
             span=at.span,
+            values=ends(start, stop),
         )
         try:
             made = work.run(body)

@@ -103,6 +103,7 @@ static void read_at_clock(struct emu_thread *t, u32 at, struct emu_block *home, 
       report_race(t, at, home, i, cell->writer, "reads", "writes", home->positions[i / 4].writer);
     if (is_before(f, me, cell->reader)) {
       cell->reader = stamp;
+      if (is_before(f, me, cell->other)) cell->other = 0; /* its own pending read, for one */
     } else {
       cell->other = stamp;
     }
