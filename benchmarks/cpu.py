@@ -5,6 +5,9 @@ ours and the peer alternate within it. OpenBLAS is left to pick its own kernel: 
 it are removed.
 
     python benchmarks/cpu.py --json FILE --check
+    python benchmarks/cpu.py --all --json FILE --check
+
+`--all` runs the examples instead, at all cores, each beside torch's way to do the same.
 """
 
 from __future__ import annotations
@@ -133,23 +136,39 @@ def attention_rows(threads: int) -> Iterator[Row]:
 FAMILIES = {"gemm": gemm_rows, "row": row_wise_rows, "attention": attention_rows}
 
 
-def worker(threads: int, families: list[str]) -> None:
+def cookbook_rows(threads: int, only: str) -> Iterator[Row]:
+    """Every example that torch has something for."""
+    from cpu_attention import ATTENTION
+    from cpu_cookbook import rows_of
+    from cpu_products import PRODUCTS
+    from cpu_rows import ROWS
+
+    return rows_of({**PRODUCTS, **ATTENTION, **ROWS}, threads, only)
+
+
+def worker(threads: int, only: str, everything: bool) -> None:
     """Measure in this process and print the rows as JSON lines."""
     import torch
 
     torch.set_num_threads(threads)
+    families = [cookbook_rows(threads, only)] if everything else _families(threads, only)
     for family in families:
-        for row in FAMILIES[family](threads):
+        for row in family:
             print(json.dumps(row.__dict__), flush=True)
 
 
-def _spawn(threads: int, families: list[str]) -> list[Row]:
+def _families(threads: int, only: str) -> list[Iterator[Row]]:
+    return [rows(threads) for f, rows in FAMILIES.items() if not only or f in only.split(",")]
+
+
+def _spawn(threads: int, only: str, everything: bool) -> list[Row]:
     keep = {k: v for k, v in os.environ.items() if not k.startswith("OPENBLAS_")}
     limits = dict.fromkeys(
         ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS", "TILE_NUM_THREADS"),
         str(threads),
     )
-    command = [sys.executable, __file__, "--worker", str(threads), "--only", ",".join(families)]
+    command = [sys.executable, __file__, "--worker", str(threads), "--only", only]
+    command += ["--all"] * everything
     here = str(Path(__file__).parent)
     out = subprocess.run(
         command, env=keep | limits, cwd=here, stdout=subprocess.PIPE, text=True, check=True
@@ -158,16 +177,17 @@ def _spawn(threads: int, families: list[str]) -> list[Row]:
 
 
 def main() -> int:
-    """Run every family at one and two threads."""
+    """Run every family at one and two threads, or all examples at as many as there are cores."""
     options = parser(__doc__)
+    options.add_argument("--all", action="store_true", help="the examples, at all cores")
     options.add_argument("--worker", type=int, help="measure at this many threads, in this process")
     args = options.parse_args()
-    families = [f for f in FAMILIES if not args.only or f in args.only.split(",")]
     if args.worker:
-        worker(args.worker, families)
+        worker(args.worker, args.only, args.all)
         return 0
-    counts = [1, 2] if (os.cpu_count() or 1) > 1 else [1]
-    rows = [row for threads in counts for row in _spawn(threads, families)]
+    cores = os.cpu_count() or 1
+    counts = [cores] if args.all else [1, 2][:cores]
+    rows = [row for threads in counts for row in _spawn(threads, args.only, args.all)]
     return finish(rows, args, versions("tile-frontend", "tile-cpu", "numpy", "torch"))
 
 
