@@ -228,7 +228,7 @@ def test_keys():
     assert key_function(texts)(x) is None
     assert key_function(texts)(3, x) is None
     (text,) = key_texts([True], (x.numpy(),))
-    assert key_function([text])(x.numpy()) == (np.dtype("f4"), (2, 3))
+    assert key_function([text])(x.numpy()) == (np.dtype("f4"), (2, 3), np.ndarray)
     read_only = np.zeros(3)
     read_only.flags.writeable = False
     for other in (x.numpy().T, x.numpy()[:0], read_only, [1]):

@@ -135,3 +135,9 @@ def test_a_script_without_a_guard_gets_its_kernels_from_the_cache(tmp_path):
     done = subprocess.run([sys.executable, script], capture_output=True, text=True, check=False)
     assert done.stdout == "main runs\n[True, True, None]\n12.0\nTileError\n", done.stderr
     assert done.stderr == ""
+
+
+def test_a_pin_that_cannot_cross_is_left_to_who_asks_for_the_kernel(served):
+    """The others are built; the value is refused, or not, where the kernel is compiled."""
+    odd = Task(name="odd", text="fine", target="any", device=None, plan={"k": lambda: 0}, flags=())
+    assert build_ahead([odd, task("fine"), task("crash")], workers=1, progress=False).keys() == {2}

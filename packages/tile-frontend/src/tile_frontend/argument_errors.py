@@ -121,6 +121,16 @@ def strides(buffer: Buffer, info: ArrayInfo, wanted: tuple[int, ...]) -> Argumen
     )
 
 
+def overlapping(buffer: Buffer, info: ArrayInfo) -> ArgumentError:
+    """Elements that share memory, of a tensor that is written."""
+    return ArgumentError(
+        "E2006",
+        f"elements of argument {buffer.name!r} share memory, but the kernel writes to it",
+        notes=(f"its extents are {info.shape} and its strides {info.strides}",),
+        help="pass a copy, in which every element has a place of its own",
+    )
+
+
 def device(name: str, given: str, wanted: str) -> ArgumentError:
     """Memory that the kernel cannot reach."""
     return ArgumentError(

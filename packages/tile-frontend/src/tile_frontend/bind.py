@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property, partial
+from math import prod
 from typing import TYPE_CHECKING, Any
 
 from tile_frontend import argument_errors as wrong
@@ -177,8 +178,11 @@ class Binder:
         _check_type(buffer, info)
         if len(info.shape) != len(buffer.shape):
             raise wrong.rank(buffer, info)
-        if use & (Access.WRITE | Access.UPDATE) and not info.writable:
-            raise wrong.read_only(buffer.name)
+        if use & (Access.WRITE | Access.UPDATE):
+            if not info.writable:
+                raise wrong.read_only(buffer.name)
+            if buffer.strides is not None and _overlaps(info):
+                raise wrong.overlapping(buffer, info)
         return info
 
     def _dimensions(self, infos: dict[str, ArrayInfo | None]) -> dict[str, int]:
@@ -241,6 +245,15 @@ class Binder:
             index=index,
             fits=fits,
         )
+
+
+def _overlaps(info: ArrayInfo) -> bool:
+    """Whether there are more elements than places from the first to the last, as in what was made
+    by repeating an axis, or by a window that slides."""
+    if info.strides is None or 0 in info.shape:
+        return False
+    steps = zip(info.shape, info.strides, strict=True)
+    return prod(info.shape) > 1 + sum((n - 1) * abs(stride) for n, stride in steps)
 
 
 def inspected(name: str, arg: Any) -> ArrayInfo:

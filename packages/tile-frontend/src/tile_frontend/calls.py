@@ -139,16 +139,19 @@ class Ready:
             names.update(alike=alike.compare, renewed=alike.renewed)
             names.update({f"type{i}": kind for i, kind in alike.kinds.items()})
             kinds = "".join(f" and type({inputs[i]}) is type{i}" for i in alike.kinds)
+            # A tuple that is there already need not be made anew.
+            given = "*args" if len(alike.places) == len(inputs) else arrays
             compared = [
                 "global alike",
                 "try:",
                 f"    {_unpacked(inputs)}",
-                f"    same = alike({arrays}){kinds}",
+                f"    same = alike({given}){kinds}",
                 f"except {_UNLIKE}:",
                 "    same = False",
-                "if not same:",
-                *_inside(compared),
-                f"    alike = renewed(alike, ({arrays},))",
+                "if same:",
+                *_inside([*self.body(sure=True)[1], "return"]),
+                *compared,
+                f"alike = renewed(alike, ({arrays},))",
             ]
         return _made(names, "call", ["*args"], [*compared, *lines])
 
@@ -158,12 +161,14 @@ class Ready:
     def _outputs(self) -> list[str]:
         return [f"o{i}" for i in range(len(self.prepared.outputs))]
 
-    def body(self, lost: Sequence[str] | None = None) -> tuple[dict[str, Any], list[str]]:
+    def body(
+        self, lost: Sequence[str] | None = None, sure: bool = False
+    ) -> tuple[dict[str, Any], list[str]]:
         """Code in terms of the arguments a0, a1, ..., and what its names stand for; `lost` stands
-        where code finds no address."""
+        where code finds no address. `sure`: all have one where the arguments at hand had."""
         inputs, outputs = self._inputs(), self._outputs()
         names: dict[str, Any] = {"odd": self.odd, "no_address": NO_ADDRESS}
-        lines = self._taken(inputs, names, lost)
+        lines = self._taken(inputs, names, lost, sure)
         lines += self._made_outputs(names)
         by_alignment: dict[int, list[str]] = {}
         for i, slot in enumerate(self.prepared.slots):
@@ -182,7 +187,11 @@ class Ready:
         return [*(f"{o} = make_{o}()" for o in outputs), *self._taken(outputs, names)]
 
     def _taken(
-        self, arrays: Sequence[str], names: dict[str, Any], lost: Sequence[str] | None = None
+        self,
+        arrays: Sequence[str],
+        names: dict[str, Any],
+        lost: Sequence[str] | None = None,
+        known: bool = False,
     ) -> list[str]:
         """Code that takes the arguments of these names, inputs or outputs, for the entry."""
         given = [*self._inputs(), *self._outputs()]
@@ -197,6 +206,9 @@ class Ready:
                 sure.append(careful)
                 continue
             names.update(slot.code.names)
+            if known and slot.code.alike:
+                sure.append(f"p{i} = {slot.code.alike.format(given[slot.at])}")
+                continue
             text = f"p{i} = {slot.code.address.format(given[slot.at])}"
             (unsure if slot.code.may_fail else sure).append(text)
             instead += [careful] * slot.code.may_fail

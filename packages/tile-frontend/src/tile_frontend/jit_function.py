@@ -137,11 +137,21 @@ def _compile(func: PrimFunc, options: Options, device: str | None = None) -> JIT
 
 
 def restored(
-    text: str, target: str, device: str | None, plan: Mapping[str, Any] | None, flags: Sequence[str]
+    text: str,
+    target: str,
+    device: str | None,
+    plan: Mapping[str, Any] | None,
+    flags: Sequence[str],
+    frozen: bool = False,
+    has_plain: bool = False,
 ) -> JITKernel:
-    """The kernel that was pickled as this program, for this target and device."""
+    """The kernel that was pickled as this program, for this target and device; frozen as it was,
+    with the plain variant where it had been built."""
     options = Options(target=target, plan=plan, compile_flags=tuple(flags), device=device)
-    return _compile(PrimFunc(parse_function(text)), options)
+    kernel = _compile(PrimFunc(parse_function(text)), options)
+    if frozen and has_plain and kernel.has_plain:
+        kernel.plain.freeze()
+    return kernel.freeze() if frozen else kernel
 
 
 def _pickled(kernel: JITKernel) -> Any:
@@ -149,7 +159,8 @@ def _pickled(kernel: JITKernel) -> Any:
     compiled for that machine if the target named no architecture."""
     stand_in, request = kernel.target.stand_in, str(kernel.target.request)
     device = None if stand_in is None else stand_in.name
-    return restored, (print_function(kernel.function), request, device, *kernel.made_with)
+    state = (kernel.is_frozen, len(kernel.variants()) > 1)
+    return restored, (print_function(kernel.function), request, device, *kernel.made_with, *state)
 
 
 copyreg.pickle(JITKernel, _pickled)

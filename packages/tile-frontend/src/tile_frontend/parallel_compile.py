@@ -147,12 +147,17 @@ class _Pool:
         self._closed = False
 
     def build(self, task: Task) -> None:
-        """Have this thread's process build a task. Raises TileError E2405 where it died."""
+        """Have this thread's process build a task, unless a pin is a value that cannot cross: who
+        asks for the kernel gets the error. Raises TileError E2405 where the process died."""
+        try:
+            sent = pickle.dumps(task)
+        except (pickle.PicklingError, AttributeError, TypeError):
+            return
         process = self._process()
         assert process.stdin is not None
         assert process.stdout is not None
         try:
-            pickle.dump(task, process.stdin)
+            process.stdin.write(sent)
             process.stdin.flush()
             pickle.load(process.stdout)
         except (OSError, EOFError, pickle.UnpicklingError) as cause:

@@ -93,7 +93,7 @@ def frozen(name: str, value: Any) -> Any:
         return (dict, tuple((frozen(name, k), frozen(name, v)) for k, v in value.items()))
     try:
         hash(value)
-    except TypeError as cause:
+    except (TypeError, ValueError) as cause:  # a writable memoryview raises the second
         raise TileError(
             "E1112",
             f"argument {name!r} of type {type(value).__name__} cannot be hashed",

@@ -32,13 +32,15 @@ class ArrayCode:
     """What `describe` and `address` give of arrays of one kind, as code in which {0} is the array.
 
     `names` are those that the code uses. Where `address` `may_fail`, it raises one of `NO_ADDRESS`
-    for an array with an equal key that is not of this kind after all.
+    for an array with an equal key that is not of this kind after all. `alike` is the address of one
+    that the adapter's `comparison` found to be like those that were checked.
     """
 
     key: str
     address: str
     names: Mapping[str, Any] = field(default_factory=dict)
     may_fail: bool = False
+    alike: str = ""
 
 
 NO_ADDRESS = (TypeError, ValueError, BufferError, RuntimeError)

@@ -19,12 +19,13 @@ if TYPE_CHECKING:
 
 
 _CODE = ArrayCode(
-    key="{0}.dtype, {0}.shape",
+    key="{0}.dtype, {0}.shape, {0}.__class__",
     address="addressof(buffer_of({0}))",
     names={"addressof": addressof, "buffer_of": c_char.from_buffer},
     may_fail=True,
 )
-"""Of writable arrays without gaps, whose buffer ctypes takes; it refuses all others."""
+"""Of writable arrays without gaps, whose buffer ctypes takes; it refuses all others. A class may be
+one of masked arrays, whose memory is that of any array."""
 
 
 class NumpyAdapter:
@@ -33,8 +34,16 @@ class NumpyAdapter:
     library = "numpy"
 
     def describe(self, x: Any) -> Any:
-        """Element type, extents, strides in bytes, writability."""
-        return (x.dtype, x.shape, x.strides, x.flags.writeable)
+        """Element type, extents, strides in bytes, writability, class."""
+        return (x.dtype, x.shape, x.strides, x.flags.writeable, type(x))
+
+    def obstacle(self, x: Any) -> str:
+        """Why a kernel cannot read its memory."""
+        if isinstance(x, np.ma.MaskedArray):
+            return "some of its numbers are masked: pass x.filled(value), or x.data and the mask"
+        if not x.dtype.isnative:
+            return "its bytes are in another order: pass x.astype(x.dtype.newbyteorder('='))"
+        return ""
 
     def inspect(self, x: Any) -> ArrayInfo:
         """Everything about the array but its data."""

@@ -39,12 +39,15 @@ def _unplaced(x: Any) -> int:
 # Without gaps, extents say all of the strides that matters, and need no tuple.
 _LAID_OUT = "{0}.dtype, {0}.shape, {0}.is_contiguous() or {0}.stride(), {0}.is_neg()"
 _PLACE = "{0}.data_ptr() or unplaced({0})"
+_NAMES = {"unplaced": _unplaced}
+_ALIKE = "{0}.data_ptr()"
 _ON_DEVICE = ArrayCode(
-    f"{_LAID_OUT}, {{0}}.get_device()", _PLACE, {"unplaced": _unplaced}, may_fail=True
+    f"{_LAID_OUT}, {{0}}.get_device()", _PLACE, _NAMES, may_fail=True, alike=_ALIKE
 )
-_ON_HOST = ArrayCode(f"{_LAID_OUT}, {{0}}.device", _PLACE, {"unplaced": _unplaced}, may_fail=True)
+_ON_HOST = ArrayCode(f"{_LAID_OUT}, {{0}}.device", _PLACE, _NAMES, may_fail=True, alike=_ALIKE)
 """What has no memory at all (a meta tensor) gives no number of a device either; tensors that stand
-for others, as in torch.vmap and where torch traces, have no address."""
+for others, as in torch.vmap and where torch traces, have no address, and are of other kinds to
+torch's own comparison."""
 
 
 class TorchAdapter:
