@@ -384,3 +384,12 @@ def test_nothing_to_derive():
     assert caught.value.code == "E2202"
     (choice,) = derive(lazy, {"N": 512}).choices
     assert (choice.name, choice.values) == ("block", (64, 16, 32, 128, 256))
+
+
+def test_options_that_the_tuner_does_not_have_are_refused_where_they_are_written():
+    with pytest.raises(TileError) as caught:
+        tile_tune.autotune(scale, configs={"block": [32]}, trails=3)
+    assert caught.value.code == "E2205"
+    assert caught.value.help == "did you mean 'trials'?"
+    with pytest.raises(TileError, match="trials=0"):
+        tile_tune.autotune(scale, configs={"block": [32]}, trials=0)

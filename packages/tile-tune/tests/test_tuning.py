@@ -281,3 +281,25 @@ def test_the_best_is_a_configuration_that_compiles(bad_result):
     best = bad_result[0].best
     assert isinstance(best, Configuration)
     assert np.array_equal(scaled(X, I, **best.arguments), X * 2)
+
+
+@pytest.mark.parametrize(
+    "setting",
+    [
+        {"trials": 0},
+        {"trials": -3},
+        {"trials": 2.5},
+        {"workers": 0},
+        {"seconds": -1},
+        {"seconds": float("nan")},
+        {"timeout": 0},
+        {"build_timeout": "long"},
+    ],
+    ids=str,
+)
+def test_settings_that_allow_no_trial_are_refused(setting):
+    with pytest.raises(TileError) as caught:
+        Tuner(kernel=scaled, space={"block": [32]}, **setting)
+    (name,) = setting
+    assert caught.value.code == "E2205"
+    assert caught.value.message.startswith(f"{name}=")

@@ -67,7 +67,8 @@ def autotune(
         options: of `Tuner`: reference, inputs, trials, searcher, executor, ...; those of TileLang's
             autotune (ref_prog, supply_prog, rtol, ...) are translated.
 
-    Raises `TileError` E2201 when it is not put on a `@tile.jit` function.
+    Raises `TileError` E2201 when it is not put on a `@tile.jit` function, E2205 for an option that
+    the tuner does not have or a value that it does not take.
     """
 
     def decorate(inner: Any) -> Autotuned:
@@ -77,7 +78,9 @@ def autotune(
                 f"autotune got {inner!r}",
                 help="write @autotune(...) above @tile.jit; other functions go to Tuner(...).run()",
             )
-        return Autotuned(inner, configs, key, bucket, tables, database, translated(options))
+        chosen = translated(options)
+        Tuner.made(kernel=inner, space=(), **chosen)  # wrong options show where they are written
+        return Autotuned(inner, configs, key, bucket, tables, database, chosen)
 
     return decorate if kernel is None else decorate(kernel)
 
@@ -197,7 +200,7 @@ class Autotuned:
         return agreed(self.database, key, tune, known).configuration
 
     def _problem(self, arguments: dict[str, Any]) -> tuple[Tuner, Key]:
-        tuner = Tuner(kernel=self.kernel, space=(), arguments=arguments, **self.options)
+        tuner = Tuner.made(kernel=self.kernel, space=(), arguments=arguments, **self.options)
         return tuner, key_for(self.kernel, arguments, tuner.chosen_target, self.key, self.bucket)
 
     def _known(self, key: Key, target: Target) -> Record | None:

@@ -140,7 +140,7 @@ class AutoTuner:
         elif self.compile_options:
             kernel = with_options(kernel, {}, target)
         chosen = {"tensors": get_autotune_inputs() or (), **translated({**self.options, **options})}
-        result = Tuner(kernel=kernel, space=list(self.configs), **chosen).run()
+        result = Tuner.made(kernel=kernel, space=list(self.configs), **chosen).run()
         return AutotuneResult(
             latency=result.interval.median,
             config=result.best.arguments,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import random
 from dataclasses import dataclass, field, fields, replace
+from difflib import get_close_matches
 from functools import cached_property
 from time import monotonic
 from typing import TYPE_CHECKING, Any
@@ -12,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from tile_frontend.adapters import adapter_for
 from tile_frontend.jit_function import JITImpl, Options
 from tile_frontend.target_select import Target, select
+from tile_frontend.trace.places import here
 from tile_ir.diag import TileError
 from tile_ir.plugin import TunerManifest, load, resolve
 from tile_tune.handles import handle
@@ -101,6 +103,36 @@ class Tuner:
     dims: Mapping[str, int] = field(default_factory=dict)
     seed: int = 0
     progress: str | Progress | None = None
+
+    def __post_init__(self) -> None:
+        """Raises `TileError` E2205 for a number of trials, workers or seconds that allows none."""
+        counts = {"trials": self.trials, "workers": self.workers}
+        for name, count in counts.items():
+            if name in _OPTIONAL and count is None:
+                continue
+            if isinstance(count, bool) or not isinstance(count, int) or count < 1:
+                raise _setting(name, count, "a whole number from one up")
+        for name in ("seconds", "timeout", "build_timeout"):
+            seconds = getattr(self, name)
+            if name in _OPTIONAL and seconds is None:
+                continue
+            if not isinstance(seconds, (int, float)) or not seconds > 0:
+                raise _setting(name, seconds, "a number of seconds above zero")
+
+    @classmethod
+    def made(cls, **options: Any) -> Tuner:
+        """A tuner with these options. Raises `TileError` E2205 for a name that is none."""
+        known = [f.name for f in fields(cls)]
+        unknown = [n for n in options if n not in known]
+        if unknown:
+            near = get_close_matches(unknown[0], known, 1)
+            raise TileError(
+                "E2205",
+                f"there is no option {unknown[0]!r} of the tuner",
+                here(),
+                help=f"did you mean {near[0]!r}?" if near else f"there are {', '.join(known)}",
+            )
+        return cls(**options)
 
     @cached_property
     def members(self) -> Space:
@@ -262,6 +294,15 @@ class Tuner:
         turns = runner.turns([t.configuration for t in near[:FINALISTS]], FINAL_SAMPLES)
         order = sorted(turns, key=lambda c: interval(turns[c]).median)
         return {c: tuple(turns[c]) for c in order}
+
+
+_OPTIONAL = ("workers", "seconds")
+"""Settings that may be None: as many as there are processors, and no limit."""
+
+
+def _setting(name: str, value: Any, wanted: str) -> TileError:
+    nothing = " or None" if name in _OPTIONAL else ""
+    return TileError("E2205", f"{name}={value!r}", here(), help=f"it is {wanted}{nothing}")
 
 
 def _name_of(searcher: Any) -> str:
