@@ -30,6 +30,18 @@ def test_rows(launch, tmp_path):
     assert all(r.ours > 0 and r.peer > 0 for r in found)
 
 
+def test_rows_of_torch(launch, tmp_path):
+    """A check takes about as long as reading the addresses does, so it is compared with a check."""
+    pytest.importorskip("torch", reason="tensors of torch")
+    found = list(launch.rows("cpu", "torch", "3 tensors", tmp_path))
+    assert [(r.name, r.peer_name, round(1 / r.bar, 2) if r.bar else None) for r in found] == [
+        ("cpu: 3 tensors: checked", "checked by hand", 1.1),
+        ("cpu: 3 tensors: bound", "raw", 1.1),
+        ("cpu: 3 tensors: checked", "by hand", None),
+        ("cpu: 3 tensors: checked", "raw", None),
+    ]
+
+
 def test_ways_that_compute_something_else_are_found(launch, tmp_path):
     tensors = launch.tensors_of("cpu", "numpy", 3)
     with pytest.raises(SystemExit, match="nothing: wrong values"):
