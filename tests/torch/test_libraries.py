@@ -108,6 +108,17 @@ def test_jax_on_a_gpu_goes_in_and_results_come_back():
 
 
 @pytest.mark.gpu
+def test_memory_that_a_kernel_does_not_reach_is_refused():
+    """That of a GPU by a kernel for the host, and the host's by one for a GPU."""
+    requires("a GPU", torch.cuda.is_available())
+    a = torch.arange(100, dtype=torch.float32)
+    for kernel, given in ((doubled_in_place, a.cuda()), (tile.jit(target="cuda")(scaled.fn), a)):
+        with pytest.raises(TileError) as caught:
+            kernel(given)
+        assert caught.value.code == "E2007"
+
+
+@pytest.mark.gpu
 def test_cupy_and_torch_share_arrays():
     cupy = pytest.importorskip("cupy", reason="arrays of CuPy")
     requires("a GPU", torch.cuda.is_available())
