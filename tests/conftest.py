@@ -1,17 +1,20 @@
-"""What tests of several folders share: a cache of their own, outputs that are full of garbage, and
-`run`, which compares a program with the oracle.
+"""What tests of several folders share: a cache of their own, outputs that are full of garbage, the
+scripts that write pages, and `run`, which compares a program with the oracle.
 
 `run` compiles for the CPU; with `--on "cuda -arch=sm_80"` for that target, and the emulator runs
 what was emitted for it; with `-m gpu` for the GPU of this machine.
 """
 
+import sys
 from collections.abc import Sequence
+from importlib import import_module
 from pathlib import Path
 
 import pytest
 
 from tile_ir.testing.requires import requires
 
+ROOT = Path(__file__).parents[1]
 POISON = 0xFF
 """The byte of undefined memory: NaN in every float type, -1 in integers."""
 
@@ -74,6 +77,20 @@ def poison(monkeypatch, adapter, fill):
         return made
 
     monkeypatch.setattr(adapter, "maker", poisoned)
+
+
+@pytest.fixture(scope="session")
+def script():
+    """Return `script(name)`: a module of docs/generate, which finds the others beside it."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.syspath_prepend(str(ROOT / "docs" / "generate"))
+        yield import_module
+        for name in [n for n, m in sys.modules.items() if _is_script(m)]:
+            del sys.modules[name]
+
+
+def _is_script(module):
+    return "docs/generate" in str(getattr(module, "__file__", None))
 
 
 @pytest.fixture

@@ -1,8 +1,6 @@
 """What the tests of the language share: every kernel is compiled anew, with poisoned outputs; and
-the scripts that write the documentation."""
+the pages that are written from its docstrings."""
 
-import sys
-from importlib import import_module
 from pathlib import Path
 
 import pytest
@@ -29,20 +27,6 @@ def nvrtc():
     from tile_cuda.nvrtc import find_nvrtc
 
     requires("nvidia-cuda-nvrtc", lambda: find_nvrtc() is not None)
-
-
-@pytest.fixture(scope="session")
-def script():
-    """Return `script(name)`: a module of docs/generate, which finds the others beside it."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.syspath_prepend(str(ROOT / "docs" / "generate"))
-        yield import_module
-        for name in [n for n, m in sys.modules.items() if _is_script(m)]:
-            del sys.modules[name]
-
-
-def _is_script(module):
-    return "docs/generate" in str(getattr(module, "__file__", None))
 
 
 @pytest.fixture(scope="session")
