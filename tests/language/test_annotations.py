@@ -6,6 +6,7 @@ import pytest
 import tile_frontend as tile
 import tile_frontend.language as T
 from tile_frontend.pass_configs import CompatibilityWarning
+from tile_ir.diag import TileError
 
 
 def test_older_spellings(run, rng):
@@ -114,3 +115,44 @@ def test_text_annotations(run):
 
     outcome = run(kernel, np.zeros(4, np.int32), 6)
     assert outcome.args[0].tolist() == [6] * 4
+
+
+def test_a_kernel_that_may_begin_early_means_the_same(run, rng):
+    @T.prim_func
+    def kernel(A: T.Tensor((64,), T.float32), W: T.Tensor((64,), T.float32)):
+        B = T.alloc_global((64,), T.float32)
+        C = T.empty((64,), T.float32)
+        with T.Kernel(2, threads=32) as bx:
+            for i in T.Parallel(32):
+                B[bx * 32 + i] = A[bx * 32 + i] + 1
+        with T.Kernel(2, threads=32) as bx:
+            T.annotate_dependent_launch(W)
+            for i in T.Parallel(32):
+                C[bx * 32 + i] = B[63 - (bx * 32 + i)] * W[bx * 32 + i]
+        return C
+
+    a, w = (rng.standard_normal(64, dtype=np.float32) for _ in range(2))
+    (c,) = run(kernel, a, w)
+    np.testing.assert_array_equal(c, (a + np.float32(1))[::-1] * w)
+
+
+def test_what_a_dependent_launch_is_given():
+    def traced(make):
+        @T.prim_func
+        def kernel(A: T.Tensor((64,), T.float32)):
+            with T.Kernel(1, threads=32):
+                T.annotate_dependent_launch(make(A))
+                T.clear(A)
+
+        return kernel
+
+    for make, code in (
+        (lambda A: 3, "E1405"),
+        (lambda A: T.alloc_shared((4,), "float32"), "E1414"),
+    ):
+        with pytest.raises(TileError) as caught:
+            traced(make)
+        assert caught.value.code == code
+    with pytest.raises(TileError) as caught:
+        T.annotate_dependent_launch()
+    assert caught.value.code == "E1003"

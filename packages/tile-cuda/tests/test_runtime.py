@@ -4,7 +4,7 @@ import ctypes
 
 import pytest
 
-from tile_cuda import device, launch, runtime
+from tile_cuda import dependent_launch, device, launch, runtime
 from tile_cuda.container import ARCHIVE, Contents
 from tile_cuda.launch import Entry, prepare_launch
 from tile_cuda.runtime import CudaFunction
@@ -255,3 +255,62 @@ def test_without_cupy(monkeypatch):
 def test_the_device_at_hand(driver):
     assert device.capability(0) == (9, 0)
     assert device.multiprocessors(0) == 132
+
+
+DEPENDENT = """\
+def bind(rt):
+    launch_0 = rt.kernel('k', 'Pif', 128, 0)
+    launch_1 = rt.kernel('k_2', 'Pif', 64, 0, True)
+    def call(A, n, x):
+        launch_0(3, A, n, x)
+        launch_1(5, A, n, x)
+    return call
+"""
+
+
+@pytest.fixture
+def launch_ex(driver, monkeypatch):
+    """The driver's function, which writes down its configuration; it fails where `refuse` says."""
+
+    def call(config, function, pointers, extra):
+        if driver.refuse == "launch":
+            return 701
+        given = ctypes.cast(config, ctypes.POINTER(dependent_launch._Config)).contents
+        (attribute,) = given.attributes[: given.count]
+        assert (attribute.number, attribute.value) == (6, 1)
+        places = (ctypes.c_void_p * 3).from_address(pointers)
+        value = ctypes.c_int32.from_address(places[1]).value
+        driver.launches.append((given.grid[:], given.block[:], given.stream, value))
+        return 0
+
+    monkeypatch.setattr(dependent_launch, "_launch_ex", lambda: call)
+
+
+def test_the_launch_of_a_kernel_that_may_begin_early(driver, launch_ex, tmp_path):
+    path = tmp_path / "k.zip"
+    path.write_bytes(ARCHIVE.pack(Contents(code=b"\x7fELF", host=DEPENDENT, usage={})))
+    made = CudaFunction(path, ("ptr", "i32", "f32"))
+    for call in (made, made.prepare(0, ())):
+        driver.launches.clear()
+        call(0x7F0000001000, 7, 1.5)
+        assert driver.launches[0][:2] == ((3, 1, 1), (128, 1, 1))
+        assert driver.launches[1] == ([5, 1, 1], [64, 1, 1], 70, 7)
+
+
+def test_an_early_launch_that_the_driver_refuses(driver, launch_ex):
+    entry = Entry(function=22, name="k", formats="Pif", threads=128, shared=0, dependent=True)
+    driver.refuse = "launch"
+    with pytest.raises(TileError) as caught:
+        prepare_launch(entry, 0)(1, 1, 1, 1.0)
+    assert caught.value.code == "E3009"
+    assert "701" in str(caught.value.__cause__)
+
+
+def test_the_configuration_of_a_launch_lies_as_the_driver_declares_it():
+    """CUlaunchConfig and CUlaunchAttribute of cuda.h, on 64-bit systems."""
+    config, attribute = dependent_launch._Config, dependent_launch._Attribute
+    assert ctypes.sizeof(attribute) == 72
+    assert attribute.value.offset == 8
+    assert ctypes.sizeof(config) == 56
+    offsets = [getattr(config, n).offset for n in ("shared", "stream", "attributes", "count")]
+    assert offsets == [24, 32, 40, 48]

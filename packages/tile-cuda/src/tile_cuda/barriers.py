@@ -15,8 +15,10 @@ from tile_ir.ops import (
     BarrierWait,
     CopyPeer,
     Fence,
+    LaunchDependents,
     RegisterLimit,
     Sync,
+    WaitDependency,
 )
 from tile_passes.emit.dialect import CONDITIONAL
 
@@ -96,6 +98,16 @@ def _register_limit(p: StmtPrinter, s: Stmt) -> None:
     p.out.line(f"tile_registers_{'more' if s.grow else 'less'}<{s.count}>();")
 
 
+def _wait_dependency(p: StmtPrinter, s: Stmt) -> None:
+    assert isinstance(s, WaitDependency)
+    p.out.line("tile_wait_dependency();")
+
+
+def _launch_dependents(p: StmtPrinter, s: Stmt) -> None:
+    assert isinstance(s, LaunchDependents)
+    p.out.line("tile_launch_dependents();")
+
+
 def _async_copy(p: StmtPrinter, s: Stmt) -> None:
     """The thread's own few bytes; none are read where the condition does not hold."""
     assert isinstance(s, AsyncCopy)
@@ -153,5 +165,7 @@ RULES: dict[type[Stmt], Rule] = {
     Barriers: _barriers,
     CopyPeer: _copy_peer,
     Fence: _fence,
+    LaunchDependents: _launch_dependents,
     RegisterLimit: _register_limit,
+    WaitDependency: _wait_dependency,
 }

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from tile_cuda import device as devices
 from tile_cuda.captures import TENSOR_MAP
+from tile_cuda.dependent_launch import launch_dependent
 from tile_cuda.tensor_maps import MAP_BYTES
 from tile_passes.launch import arguments
 from tile_passes.launch.arguments import Layout, ThreadArguments
@@ -32,13 +33,14 @@ WIDE_FORMATS = {TENSOR_MAP: f"{MAP_BYTES}s"}
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Entry:
     """A loaded kernel: the driver's handle, its name, the letters of its parameters, threads of a
-    block, bytes of dynamic shared memory."""
+    block, bytes of dynamic shared memory; whether it may begin before the kernel in front ends."""
 
     function: int
     name: str
     formats: str
     threads: int
     shared: int
+    dependent: bool = False
 
 
 def layout_of(formats: str, fixed: Mapping[int, Any] = MappingProxyType({})) -> Layout:
@@ -68,6 +70,9 @@ def prepare_launch(entry: Entry, device: int) -> Callable[..., None]:
         memory, pointers = packed.block
         pack_into(memory, 0, *values)
         try:
+            if entry.dependent:
+                launch_dependent(function, blocks, threads, shared, stream(device), pointers)
+                return
             launch_kernel(
                 function,
                 *(blocks, 1, 1),

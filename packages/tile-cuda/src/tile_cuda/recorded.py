@@ -13,6 +13,7 @@ from functools import cache, cached_property, partial
 from typing import TYPE_CHECKING, Any
 
 from tile_cuda import device as devices
+from tile_cuda.dependent_launch import launch_dependent
 from tile_cuda.device import driver
 from tile_cuda.launch import MAX_BLOCKS, launch_refused, layout_of, thread_arguments, too_many
 
@@ -58,9 +59,11 @@ class _Recorder:
     """What the replay's text refers to."""
     lines: list[str] = field(default_factory=list)
 
-    def kernel(self, name: str, formats: str, threads: int, shared: int) -> Callable[..., None]:
+    def kernel(
+        self, name: str, formats: str, threads: int, shared: int, dependent: bool = False
+    ) -> Callable[..., None]:
         """What writes down a launch."""
-        entry = self.host.entry(name, formats, threads, shared)
+        entry = self.host.entry(name, formats, threads, shared, dependent)
         return lambda blocks, *values: self._launch(entry, blocks, values)
 
     def tensor_map(
@@ -122,6 +125,12 @@ class _Recorder:
         if texts:
             self.lines.append(f"{pack}(memory, 0{texts})")
         function, grid = self._named("function", entry.function), self._named("grid", blocks)
+        if entry.dependent:
+            self.lines.append(
+                f"launch_dependent({function}, {grid}, {entry.threads}, {entry.shared}, "
+                f"stream(device), pointers)"
+            )
+            return
         self.lines.append(
             f"launch({function}, {grid}, 1, 1, {entry.threads}, 1, 1, {entry.shared}, "
             f"stream(device), pointers, 0)"
@@ -145,6 +154,7 @@ def record(
     api = driver()
     names = {
         "launch": api.launchKernel,
+        "launch_dependent": launch_dependent,
         "stream": stream,
         "device": host.device,
         "allocate": host.allocate,

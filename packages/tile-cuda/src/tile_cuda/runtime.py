@@ -130,11 +130,15 @@ class Host:
         self._entries: dict[str, Entry] = {}
         self._kept: dict[str, Kept] = {}
 
-    def kernel(self, name: str, formats: str, threads: int, shared: int) -> Callable[..., None]:
+    def kernel(
+        self, name: str, formats: str, threads: int, shared: int, dependent: bool = False
+    ) -> Callable[..., None]:
         """A prepared launch. Raises TileError E3010 for more shared memory than there is."""
-        return prepare_launch(self.entry(name, formats, threads, shared), self.device)
+        return prepare_launch(self.entry(name, formats, threads, shared, dependent), self.device)
 
-    def entry(self, name: str, formats: str, threads: int, shared: int) -> Entry:
+    def entry(
+        self, name: str, formats: str, threads: int, shared: int, dependent: bool = False
+    ) -> Entry:
         """A kernel of the module, allowed its shared memory. Raises TileError E3010 as `kernel`."""
         if name not in self._entries:
             driver = devices.driver()
@@ -145,7 +149,12 @@ class Host:
                 except driver.CUDADriverError as error:
                     raise _too_much_shared(name, shared, error) from error
             self._entries[name] = Entry(
-                function=function, name=name, formats=formats, threads=threads, shared=shared
+                function=function,
+                name=name,
+                formats=formats,
+                threads=threads,
+                shared=shared,
+                dependent=dependent,
             )
         return self._entries[name]
 

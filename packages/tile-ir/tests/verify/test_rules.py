@@ -188,12 +188,23 @@ FUNCTIONS = [
         "func @f() { kernel @k blocks = 1.0 { tiles (b) in (1) { } } }",
         "kernel k launches f32 blocks",
     ),
+    (
+        "E0436",
+        "func @f(A: global f16[8]) { kernel @k unwritten = (A) { tiles (b) in (1) { } } }",
+        "kernel k reads A before it waits",
+    ),
+    (
+        "E0436",
+        "func @f(A: global f16[8]) { kernel @k dependent, unwritten = (A) "
+        "{ tiles (b) in (1) { parallel (i) in (8) { store A[i] = A[i] } } } }",
+        "kernel k writes A, which it says nobody does",
+    ),
 ]
 
 
 @pytest.mark.parametrize(("code", "text", "words"), FUNCTIONS, ids=[c[1][:40] for c in FUNCTIONS])
 def test_functions(code, text, words):
-    found = verify(parse_module(f"tile.ir 1.0 tile\n{text}"))
+    found = verify(parse_module(f"tile.ir 1.1 tile\n{text}"))
     assert [d.code for d in found] == [code]
     assert words in found[0].message
 

@@ -28,6 +28,7 @@ BUILTIN: dict[str, str] = {
     "dead-buffers": "tile_passes.cleanup.dead_buffers:PASS",
     "plan-tiles": "tile_passes.plan.plan_tiles:PASS",
     "lower-threads": "tile_passes.lower.threads.lower_threads:PASS",
+    "dependent-launch": "tile_passes.lower.dependent_launch:PASS",
     "plan-roles": "tile_passes.plan.plan_roles:PASS",
     "plan-pipeline": "tile_passes.plan.plan_pipeline:PASS",
     "plan-layout": "tile_passes.plan.plan_layout:PASS",

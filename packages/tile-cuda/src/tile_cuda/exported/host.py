@@ -1,6 +1,7 @@
 """The host part of a function in C: what `host_code` prints in Python, for an exported library.
 
 Names are those of the emitted source behind `k_`, so that none meets a name of the text around it.
+Kernels are launched in order, dependent ones too: their waits are over at once.
 """
 
 from __future__ import annotations

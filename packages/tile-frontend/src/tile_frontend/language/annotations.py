@@ -19,6 +19,7 @@ __all__ = [
     "Fragment",
     "Layout",
     "annotate_compile_flags",
+    "annotate_dependent_launch",
     "annotate_l2_hit_ratio",
     "annotate_layout",
     "annotate_min_blocks_per_sm",
@@ -187,6 +188,36 @@ def annotate_min_blocks_per_sm(n: int) -> None:
     if count is None or count < 1:
         raise TileError("E1416", f"T.annotate_min_blocks_per_sm({n!r})", help="a positive int")
     scope.facts["kernel"]["min_blocks"] = count
+
+
+def annotate_dependent_launch(*unwritten: Any) -> None:
+    """This kernel may begin before the kernel in front of it in its stream has ended, where a
+    device can do that; it waits for its end before it uses global memory. Tensors that the kernel
+    in front does not write (weights, say) may be named: what is read of them may come earlier.
+
+    Nothing checks that promise for another function's kernels.
+
+    Raises `TileError` E1302 outside a kernel, E1405 for what is no buffer, E1414 for a buffer that
+    is not global.
+    Example: `T.annotate_dependent_launch(A)`
+    """
+    b = state.builder("T.annotate_dependent_launch")
+    scope = b.inside("kernel")
+    if scope is None:
+        b.need_kernel("T.annotate_dependent_launch")
+        return
+    facts = scope.facts["kernel"]
+    names = dict.fromkeys(facts.get("unwritten", ()))
+    for given in unwritten:
+        buffer = _buffer(given, "T.annotate_dependent_launch").buffer
+        if buffer.scope != "global":
+            raise TileError(
+                "E1414",
+                f"{buffer.name} is a {buffer.scope} buffer",
+                help="only global tensors are shared with the kernel in front",
+            )
+        names[buffer.name] = None
+    facts.update(dependent=True, unwritten=tuple(names))
 
 
 def annotate_compile_flags(flags: str | Sequence[str]) -> None:

@@ -125,6 +125,13 @@ def commit_group(cx: Compiler, s: ops.CommitGroup) -> Callable[[Env], None]:
     return run
 
 
+@rule(ops.WaitDependency)
+@rule(ops.LaunchDependents)
+def dependency(cx: Compiler, s: ops.WaitDependency | ops.LaunchDependents) -> Callable[[Env], None]:
+    """Kernels run one after the other here."""
+    return lambda env: None
+
+
 @rule(ops.RegisterLimit)
 def register_limit(cx: Compiler, s: ops.RegisterLimit) -> Callable[[Env], None]:
     """Registers are not counted here."""

@@ -38,13 +38,14 @@ __all__ = [
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EmittedKernel:
     """One kernel: its name in the binary, what it takes, threads and bytes of shared memory of a
-    block, blocks of a cluster."""
+    block, blocks of a cluster, and whether it may begin before the kernel in front has ended."""
 
     name: str
     parameters: tuple[Parameter, ...]
     threads: int
     shared_bytes: int
     cluster: int = 1
+    dependent: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

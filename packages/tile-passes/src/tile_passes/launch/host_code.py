@@ -49,9 +49,10 @@ class HostPrinter:
     def binding(self, n: int, kernel: EmittedKernel) -> str:
         """What prepares the launches of kernel number n."""
         formats = "".join(p.format for p in kernel.parameters)
+        early = ", True" if kernel.dependent else ""
         return (
             f"launch_{n} = rt.kernel({kernel.name!r}, {formats!r}, "
-            f"{kernel.threads}, {kernel.shared_bytes})"
+            f"{kernel.threads}, {kernel.shared_bytes}{early})"
         )
 
     def bindings(self) -> list[str]:
@@ -160,7 +161,8 @@ def launch_scalars(kernel: Kernel) -> list[Let]:
 def host_source(fn: Function, source: Source, printer: type[HostPrinter] = HostPrinter) -> str:
     """Python text that defines `bind(rt)`, which returns the function's host part.
 
-    `rt` offers `kernel(name, formats, threads, shared)`, `allocate(bytes)`, `kept(name, bytes)`
+    `rt` offers `kernel(name, formats, threads, shared)` (and `True` behind that for one that may
+    begin before the kernel in front has ended), `allocate(bytes)`, `kept(name, bytes)`
     (a function that gives the address for a launch), `workers()` and `failed(message)`. The result
     takes the addresses and scalars of the parameters in order, then the dimensions.
     """

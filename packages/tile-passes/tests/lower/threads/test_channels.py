@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import dataclasses
 from itertools import pairwise
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -40,43 +41,7 @@ if TYPE_CHECKING:
     from tile_ir.core import Function
     from tile_ir.opdef import Stmt
 
-BOXES = """
-func @matmul(A: global f16[M, K], B: global f16[K, 128], C: global f16[M, 128]) dims (M, K)
-  stage scheduled {
-  kernel @matmul threads = (384) {
-    tiles (by) in (ceildiv(M, 128)) {
-      alloc A_s: shared f16[128, 64] slots 2 offset 0 layout [m (128:64) k (64:1) swizzle<3,4,3>]
-      alloc B_s: shared f16[64, 128] slots 2 offset 32768 layout [k (64:64) n (64:1, 2:4096) swizzle<3,4,3>]
-      channel ab: ring(2) carries (A_s, B_s) from engine box_load to role compute arrivals 8 bytes = 32768
-      role producer warps = 4, elect = 1, registers = 40 {
-        for k in (0, ceildiv(K, 64), 1) serial {
-          acquire ab
-          issue box_load onto = ab { copy A[by * 128 : +128, k * 64 : +64] -> A_s@ab[:, :] clip }
-          issue box_load onto = ab { copy B[k * 64 : +64, 0 : +128] -> B_s@ab[:, :] clip }
-          commit ab
-        }
-      }
-      role compute warps = 8, registers = 232 {
-        alloc C_l: fragment f32[128, 128] layout [thread (4:n*2, 8:m*1, 8:m*16) value (2:n*1, 2:m*8, 16:n*8)]
-        for k in (0, ceildiv(K, 64), 1) serial {
-          wait ab
-          issue mma { gemm A_s@ab[:, :], B_s@ab[:, :] -> C_l[:, :] init = k == 0 }
-          group mma -> t
-          if k > 0 {
-            settle t back = 1
-            release ab
-          }
-        }
-        if ceildiv(K, 64) > 0 {
-          settle t
-          release ab
-        }
-        copy C_l[:, :] -> C[by * 128 : +128, 0 : +128] clip
-      }
-    }
-  }
-}
-"""  # noqa: E501 -- a channel is one line
+BOXES = Path(__file__).with_name("boxes.tir").read_text()
 """A producer of boxes, two groups that multiply asynchronously, one product always under way."""
 
 RUNS = """
@@ -167,6 +132,12 @@ def test_barriers_are_behind_the_buffers_with_the_planned_arrivals(boxes: Functi
 
 def test_registers_move_to_those_who_compute(boxes: Function) -> None:
     assert [(s.count, s.grow) for s in of(boxes, RegisterLimit)] == [(232, True), (40, False)]
+
+
+def test_a_hint_for_the_cache_stays_with_the_copy() -> None:
+    text = BOXES.replace("B_s@ab[:, :] clip", "B_s@ab[:, :] clip, eviction = evict_first")
+    hints = {s.src.buffer: s.eviction for s in of(lowered(text, "async"), BoxLoad)}
+    assert hints == {"A": "normal", "B": "evict_first"}
 
 
 def test_a_wide_tile_comes_in_columns(boxes: Function) -> None:
