@@ -33,6 +33,8 @@ __all__ = ["lower_reduce"]
 
 MIN_LOOPS, MIN_LENGTH, MAX_WAYS = 2, 8, 4
 """Lines worth several accumulators: two digits, of which the first is small, and this long."""
+MANY_WARPS = 16
+"""Warps of a line from which on exchanges between lanes take less time than so many reads."""
 _PLAIN = {"absmax": "max", "abssum": "sum"}
 
 
@@ -184,7 +186,8 @@ def _across_threads(
         masks = [place << step for place, extent in near for step in range(extent.bit_length() - 1)]
         out.append(Piece(tuple(_exchange(s, acc, mask, values, cx) for mask in masks)))
     if far:
-        out += _through_shared(s, acc, far, values, cx)
+        alike = prod(extent for _, extent in near) == cx.target.warp_width
+        out += _through_shared(s, acc, far, values, cx, alike)
     return out
 
 
@@ -217,14 +220,27 @@ def _over_registers(at: Expr, values: int, body: Body, s: Reduce) -> For:
 
 
 def _through_shared(
-    s: Reduce, acc: Buffer, digits: list[tuple[int, int]], values: int, cx: ThreadContext
+    s: Reduce,
+    acc: Buffer,
+    digits: list[tuple[int, int]],
+    values: int,
+    cx: ThreadContext,
+    alike: bool,
 ) -> list[Piece]:
-    """Every thread leaves its partial results in shared memory and collects those of its line."""
+    """Every thread leaves its partial results in shared memory and collects those of its line.
+
+    Where the lanes of a warp are `alike` and a line has many warps, each lane reads what one warp
+    left, and the lanes exchange the rest: every thread would else read as often as there are warps.
+    """
     stage, alloc = cx.shared("partial", acc.dtype, (values, cx.threads))
     at = cx.names.var("v")
     mine = cx.place(stage, (at, cx.thread))
     leave = put(stage, mine, Load(acc.name, (at,), acc.dtype), s.span)
     give = _over_registers(at, values, (leave,), s)
+
+    many = [(place, extent) for place, extent in digits if extent >= MANY_WARPS]
+    if alike and digits == many and len(many) == 1 and _by_exchange(1, many[0][1], cx):
+        return [declared(alloc), Piece((give,)), _one_each(s, acc, stage, *many[0], values, cx)]
 
     at = cx.names.var("v")
     base: Expr = cx.thread
@@ -246,6 +262,26 @@ def _through_shared(
     empty = put(acc, (at,), identity(s.kind, acc.dtype), s.span)
     take = _over_registers(at, values, (empty, *body), s)
     return [declared(alloc), Piece((give,)), Piece((take,))]
+
+
+def _one_each(
+    s: Reduce,
+    acc: Buffer,
+    stage: Buffer,
+    place: int,
+    extent: int,
+    values: int,
+    cx: ThreadContext,
+) -> Piece:
+    """acc = what each lane reads of one of the `extent` warps, combined across the lanes."""
+    at = cx.names.var("v")
+    mine = b.mul(digit(cx.thread, place, extent), place)
+    theirs = b.mul(digit(cx.thread, 1, extent), place)
+    who = b.add(b.sub(cx.thread, mine), theirs)
+    read = put(acc, (at,), cx.load(stage, (at, who)), s.span)
+    masks = (1 << step for step in range(extent.bit_length() - 1))
+    exchanges = (_exchange(s, acc, mask, values, cx) for mask in masks)
+    return Piece((_over_registers(at, values, (read,), s), *exchanges))
 
 
 def _result(s: Reduce, acc: Buffer, dst: Buffer, cx: ThreadContext) -> Items:
