@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING
 
 from tile_cuda import barriers, inline_source
 from tile_cuda.places import place_of
+from tile_ir import build
 from tile_ir.diag import InternalError
-from tile_ir.expr import Const, Expr
+from tile_ir.expr import Const, Expr, Load, Ramp
 from tile_ir.ops import (
     Assert,
     Atomic,
@@ -36,6 +37,7 @@ from tile_passes.emit.names import c_string
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from tile_ir.core import Buffer
     from tile_ir.opdef import Stmt
     from tile_ir.target import TargetSpec
     from tile_passes.emit import StmtPrinter
@@ -106,6 +108,9 @@ def _atomic_call(p: StmtPrinter, s: Atomic, native: bool) -> str:
     buffer = p.exprs.buffers[s.buffer]
     kind, value = buffer.dtype, p.exprs.value(s.value)
     place = f"&{p.exprs.name(s.buffer)}[{p.exprs.offset(buffer, s.indices)}]"
+    if isinstance(s.value, Load) and s.value.dtype.lanes > 1:
+        lanes = ", ".join(map(p.exprs.value, _lanes(s.value, p.exprs.buffers[s.value.buffer])))
+        return f"tile_reduce_add_{s.value.dtype.name}({place}, {lanes})"
     if s.kind == "add" and native and is_narrow(kind):
         return f"tile_atomic_add_{kind.name}({place}, {code_of(p, kind, value)})"
     if s.kind == "add" and kind.name in ATOMIC_ADDS:
@@ -116,6 +121,14 @@ def _atomic_call(p: StmtPrinter, s: Atomic, native: bool) -> str:
     if s.kind in ATOMIC_CALLS and whole:
         return _word_call(s.kind, kind.name, place, value)
     return atomic_loop(p, s, place, value)
+
+
+def _lanes(e: Load, buffer: Buffer) -> list[Load]:
+    """The neighbours that a vector access reads, one by one."""
+    *above, last = e.indices
+    assert isinstance(last, Ramp)  # by the pass that makes it, as the stride is
+    assert last.stride == 1
+    return [build.load(buffer, (*above, build.add(last.base, i))) for i in range(e.dtype.lanes)]
 
 
 def _word_call(kind: str, dtype: str, place: str, value: str) -> str:

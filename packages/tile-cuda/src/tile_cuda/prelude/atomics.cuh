@@ -71,7 +71,11 @@ TILE_FN unsigned short tile_atomic_add_bf16(unsigned short *p, unsigned short v)
   return old;
 }
 
-/* Four neighbours in global memory by one instruction (sm_90); nothing is returned. */
+/* Neighbours in global memory by one instruction (sm_90); nothing is returned. */
+TILE_FN void tile_reduce_add_f32x2(float *p, float a, float b) {
+  asm volatile("red.global.add.v2.f32 [%0], {%1, %2};" ::"l"(p), "f"(a), "f"(b) : "memory");
+}
+
 TILE_FN void tile_reduce_add_f32x4(float *p, float a, float b, float c, float d) {
   asm volatile("red.global.add.v4.f32 [%0], {%1, %2, %3, %4};" ::"l"(p), "f"(a), "f"(b), "f"(c),
                "f"(d)

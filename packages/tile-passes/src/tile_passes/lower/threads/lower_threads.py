@@ -52,6 +52,7 @@ from tile_ir.ops import (
     AtomicTile,
     BarrierArrive,
     BarrierExpect,
+    Barriers,
     Combine,
     Convert,
     Copy,
@@ -106,6 +107,7 @@ from tile_passes.lower.threads.ends import Ring
 from tile_passes.lower.threads.first_trips import cleared_before
 from tile_passes.lower.threads.groups import group_number, group_threads
 from tile_passes.lower.threads.issues import lower_issue
+from tile_passes.lower.threads.join_atomics import join_atomics
 from tile_passes.lower.threads.layouts import choose_layouts
 from tile_passes.lower.threads.moves import lower_convert, lower_fill, lower_pin
 from tile_passes.lower.threads.peers import lower_arrival, lower_copy_peer
@@ -120,6 +122,7 @@ from tile_passes.lower.threads.roles import (
     split_by_roles,
 )
 from tile_passes.lower.threads.slices import lower_copy_of_parts
+from tile_passes.lower.threads.spare_fences import spare_fences
 from tile_passes.lower.threads.steps import turned
 from tile_passes.lower.threads.syncs import insert_syncs
 from tile_passes.lower.threads.touches import Toucher
@@ -250,10 +253,15 @@ class _Host:
         lowering = _Lowering(steps, cx, register_limits(roles, threads, self.target))
         handed, written = brought_for_others(body), writes_peers(s.body)
         items = lowering.kernel(body, facts)
-        return replace(s, body=self._finished(items, rings, handed, written))
+        return replace(s, body=self._finished(items, rings, handed, written, threads))
 
     def _finished(
-        self, items: Items, rings: Mapping[str, Ring], handed: frozenset[str], written: bool
+        self,
+        items: Items,
+        rings: Mapping[str, Ring],
+        handed: frozenset[str],
+        written: bool,
+        threads: int,
     ) -> Body:
         """The kernel's body with shared tiles at their offsets and barriers in between."""
         carried = frozenset(n for ring in rings.values() for n in ring.channel.carries) | handed
@@ -267,6 +275,9 @@ class _Host:
             return a not in carried and c not in carried and found.overlap(a, c)
 
         body = assemble(insert_syncs(items, toucher, overlap))
+        if not rings and any(isinstance(s, Barriers) for s in walk(body)):
+            body = spare_fences(body, self.buffers)
+        body = join_atomics(body, self.buffers, self.target.atomics.get("add", ()), threads)
         room = self.target.capacity("shared")
         return placed(body, found.placed, self.buffers, self.names, room)
 
