@@ -33,6 +33,9 @@ CALLS = {
     "tile_box_load_3d(s, map, s, 0, 1, 2)": ("UTMALDG.3D", BULK),
     "tile_box_load_4d(s, map, s, 0, 1, 2, 3)": ("UTMALDG.4D", BULK),
     "tile_box_multicast_2d(s, map, s, 0, 1, 3)": ("UTMALDG.2D.*MULTICAST", BULK[:2]),
+    "tile_box_load_first_2d(s, map, s, 0, 1)": ("UTMALDG.2D", BULK),
+    "tile_box_load_last_4d(s, map, s, 0, 1, 2, 3)": ("UTMALDG.4D", BULK),
+    "tile_box_multicast_first_3d(s, map, s, 0, 1, 2, 3)": ("UTMALDG.3D.*MULTICAST", BULK[:2]),
     "tile_box_prefetch_2d(map, 0, 1); tile_prefetch_map(map)": ("UTMAPF", BULK),
     "tile_box_store_2d(map, s, 0, 1); tile_bulk_commit(); tile_bulk_wait<0>()": (
         "UTMASTG.2D",

@@ -32,6 +32,8 @@ __all__ = ["BoxMap", "BoxPrinter", "tensor_strides"]
 
 MAX_RANK = 5
 MAX_BOX = 256
+HINTS = {"normal": "", "evict_normal": "", "evict_first": "_first", "evict_last": "_last"}
+"""Eviction of a copy -> what the name of the function that copies ends with."""
 GRANULARITY = 16
 """Bytes: of the box's contiguous extent, of the tensor's strides and of its address (CUDA Driver
 API, cuTensorMapEncodeTiled)."""
@@ -75,6 +77,7 @@ class BoxPrinter:
         if s.multicast is not None:
             kind = "multicast"
             arguments.append(f"(unsigned short)({p.exprs.value(s.multicast)})")
+        kind += HINTS[s.eviction]
         p.out.line(f"tile_box_{kind}_{len(at)}d({', '.join(arguments)});")
 
     def store(self, p: StmtPrinter, s: Stmt) -> None:

@@ -179,6 +179,7 @@ CONTROL: dict[str, Callable[[Context], None]] = {
     "nanosleep": _sleep,
     "setmaxnreg": _ignored,
     "griddepcontrol": _ignored,
+    "createpolicy": _ignored,
     "bar": _barrier,
     "barrier": _barrier,
     "shfl": _shuffle,

@@ -143,6 +143,7 @@ from tile_frontend.language.annotations import (
     Fragment as Fragment,
     Layout as Layout,
     annotate_compile_flags as annotate_compile_flags,
+    annotate_dependent_launch as annotate_dependent_launch,
     annotate_l2_hit_ratio as annotate_l2_hit_ratio,
     annotate_layout as annotate_layout,
     annotate_min_blocks_per_sm as annotate_min_blocks_per_sm,
@@ -356,6 +357,7 @@ __all__: builtins.list[builtins.str] = [
     "alloc_var",
     "annotate_compile_flags",
     "annotate_consumer_reg_alloc",
+    "annotate_dependent_launch",
     "annotate_l2_hit_ratio",
     "annotate_layout",
     "annotate_min_blocks_per_sm",
@@ -1319,12 +1321,12 @@ def nearbyint(x: Any) -> Any:
 def nextafter(x: Any, y: Any) -> Any:
     """The neighbour of x towards y."""
 def pdl_sync() -> Any:
-    """Wait until the kernel in front has ended. Kernels are launched one after the other here,
-    so it has: nothing is done.
+    """This kernel may begin before the kernel in front has ended, and waits for its end before
+    it uses global memory: `T.annotate_dependent_launch()`.
     """
 def pdl_trigger() -> Any:
-    """Let the next kernel begin. It begins when this one has ended, which only costs overlap:
-    nothing is done.
+    """A dependent kernel behind this one may begin before this one has ended; it waits itself
+    for what it needs.
     """
 def popcount(x: Any) -> Any:
     """Number of set bits."""

@@ -10,6 +10,7 @@ from __future__ import annotations
 from math import prod
 from typing import TYPE_CHECKING, Any, NoReturn
 
+from tile_frontend.language.tile_ops import EVICTION
 from tile_frontend.trace import state
 from tile_frontend.trace.operands import Tile, matched
 from tile_frontend.trace.values import expr_of, static_int
@@ -254,16 +255,29 @@ def tma_copy(
         cluster_mask: a bit for each block of the cluster that gets the box. All of them come here;
             the first one brings the box that it names to the same place of each, and each one's
             barrier waits for its bytes. Blocks outside of the mask bring their own.
-        leader_scope_threads, eviction_policy, annotations: hints without effect.
+        eviction_policy: "evict_normal", "evict_first" or "evict_last", a cache hint.
+        leader_scope_threads, annotations: hints without effect.
 
     Raises `TileError` E1514 for other memories or types, a load without a barrier, or a mask of
-    blocks that the cluster has not.
+    blocks that the cluster has not; E1503 for another policy.
     Example: `T.tma_copy(A[0:64, 0:64], S[0:64, 0:64], barrier=T.alloc_barrier(1))`
     """
     b = in_kernel("T.tma_copy")
     mask = mask_of(cluster_mask, "T.tma_copy")
     a, c = between(src, dst, "T.tma_copy")
-    inner = Copy(src=a.region, dst=c.region, clip=a.may_leave or c.may_leave, span=b.span)
+    if eviction_policy not in EVICTION:
+        raise TileError(
+            "E1503",
+            f"T.tma_copy has eviction_policy={eviction_policy!r}",
+            help="the policies are evict_normal, evict_first, evict_last",
+        )
+    inner = Copy(
+        src=a.region,
+        dst=c.region,
+        clip=a.may_leave or c.may_leave,
+        eviction=EVICTION[eviction_policy],
+        span=b.span,
+    )
     if c.buffer.scope == "global":
         b.emit(Issue(engine=BULK, body=(inner,), span=b.span))
         b.emit(CommitGroup(engine=BULK, span=b.span))

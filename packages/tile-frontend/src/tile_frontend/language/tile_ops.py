@@ -49,7 +49,7 @@ __all__ = [
     "wgmma_mma",
 ]
 
-_EVICTION = {
+EVICTION = {
     None: "normal",
     "evict_normal": "normal",
     "evict_first": "evict_first",
@@ -58,6 +58,7 @@ _EVICTION = {
     1: "evict_first",
     2: "evict_last",
 }
+"""What a copy may say of caches -> the hint."""
 
 
 def copy(
@@ -79,7 +80,8 @@ def copy(
             extent then comes from the other side, aligned from the last axis. Between two elements
             it is an assignment.
         coalesced_width: bound on the vector width, in elements.
-        eviction_policy: "evict_normal", "evict_first" or "evict_last", a cache hint.
+        eviction_policy: "evict_normal", "evict_first" or "evict_last", a hint for the cache that a
+            copy engine reads through; without effect where threads copy.
         disable_tma, prefer_instruction, annotations, loop_layout: hints for other compilers,
             without effect.
 
@@ -96,7 +98,7 @@ def copy(
     b.need_kernel("T.copy")
     a, c = matched(src, dst, "T.copy")
     width = 0 if coalesced_width is None else static_int(coalesced_width)
-    if eviction_policy not in _EVICTION or width is None or width < 0:
+    if eviction_policy not in EVICTION or width is None or width < 0:
         raise TileError(
             "E1503",
             f"T.copy has eviction_policy={eviction_policy!r}, coalesced_width={coalesced_width!r}",
@@ -109,7 +111,7 @@ def copy(
             dst=c.region,
             clip=a.may_leave or c.may_leave,
             width=width,
-            eviction=_EVICTION[eviction_policy],
+            eviction=EVICTION[eviction_policy],
             span=b.span,
         )
     )

@@ -117,7 +117,8 @@ def _boxes(
     body: tuple[Stmt, ...] = (BoxStore(src=box, dst=place, reduce=how, span=s.span),)
     if loads:
         multicast = b.const((1 << issue.multicast) - 1, i32) if own >= 0 else None
-        body = (_box_load(place, box, issue, multicast, s.span, cx),)
+        hint = s.eviction if isinstance(s, Copy) else "normal"
+        body = (_box_load(place, box, issue, multicast, hint, s.span, cx),)
     for axis, var in reversed(loops.items()):
         count = b.const(counts[axis], i32)
         body = (For(var=var, start=ZERO, stop=count, step=ONE, kind="unroll", body=body),)
@@ -136,11 +137,20 @@ def _box_load(
     dst: Region,
     issue: Issue,
     multicast: Expr | None,
+    eviction: str,
     span: Span | None,
     cx: ThreadContext,
 ) -> Stmt:
     barrier, index = _completion(issue, cx)
-    return BoxLoad(src=src, dst=dst, barrier=barrier, index=index, multicast=multicast, span=span)
+    return BoxLoad(
+        src=src,
+        dst=dst,
+        barrier=barrier,
+        index=index,
+        multicast=multicast,
+        eviction=eviction,
+        span=span,
+    )
 
 
 def _by_first(issue: Issue, body: Body, cx: ThreadContext) -> Body:
