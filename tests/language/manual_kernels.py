@@ -437,3 +437,43 @@ def product_that_is_waited_for():
             T.copy(C_l, C)
 
     return main
+
+
+def tile_of_two_roles():
+    """Two groups multiply by one tile, the second behind the first, and it is filled anew."""
+
+    @T.prim_func
+    def main(
+        A: T.Tensor((128, 64), T.float16),
+        B: T.Tensor((64, 64), T.float16),
+        C: T.Tensor((256, 64), T.float32),
+    ):
+        with T.Kernel(1, threads=384):
+            A_s = T.alloc_shared((64, 64), T.float16)
+            B_s = T.alloc_shared((64, 64), T.float16)
+            b_come, come, went = T.alloc_barrier(1), T.alloc_barrier(1), T.alloc_barrier(1)
+            first = T.alloc_barrier(1)
+            with T.ws(2):
+                if T.shuffle_elect(128):
+                    T.tma_copy(B, B_s, barrier=b_come)
+                    T.barrier_arrive(b_come)
+                for k in T.serial(2):
+                    T.barrier_wait(went, (k + 1) % 2)
+                    if T.shuffle_elect(128):
+                        T.tma_copy(A[k * 64, 0], A_s, barrier=come)
+                        T.barrier_arrive(come)
+            for w in range(2):
+                with T.ws(w):
+                    C_l = T.alloc_fragment((64, 64), T.float32)
+                    T.barrier_wait(b_come, 0)
+                    for k in T.serial(2):
+                        T.barrier_wait(come, k)
+                        T.wgmma_gemm(A_s, B_s, C_l, clear_accum=True)
+                        if w == 1:
+                            T.barrier_wait(first, k)
+                        T.wait_wgmma(0)
+                        if T.shuffle_elect(128):
+                            T.barrier_arrive(first if w == 0 else went)
+                        T.copy(C_l, C[(2 * k + w) * 64, 0])
+
+    return main

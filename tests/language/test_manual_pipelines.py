@@ -296,6 +296,16 @@ def test_a_product_that_is_waited_for_runs_everywhere(target):
     np.testing.assert_array_equal(c, 2 * want)
 
 
+@needs_compiler
+def test_a_tile_that_two_roles_read_is_filled_anew():
+    a, b, want = matrices(128, 64, 64)
+    arrays, kernel = emulated(kernels.tile_of_two_roles(), a, b, np.zeros((256, 64), np.float32))
+    np.testing.assert_array_equal(arrays[2].reshape(2, 2, 64, 64)[:, 0], want.reshape(2, 64, 64))
+    np.testing.assert_array_equal(arrays[2].reshape(2, 2, 64, 64)[:, 1], want.reshape(2, 64, 64))
+    # Threads touch no shared memory: what the engine reads needs no fence.
+    assert "tile_fence_async();" not in kernel.get_kernel_source().split("__global__")[1]
+
+
 @pytest.mark.parametrize("made", EVERYWHERE)
 @pytest.mark.parametrize("schedule", ["late", "issue"])
 def test_kernels_without_roles_in_the_oracle(made, schedule):
