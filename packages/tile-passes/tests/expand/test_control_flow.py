@@ -79,6 +79,14 @@ FORMS = {
         "parallel (i, j) in (64, 64) { store v[i * 64 + j] = v[i * 64 + j] + f16(1.0) }\n"
         f"{PRODUCT} }}"
     ),
+    "two register sets": (
+        "alloc p: fragment f16[64, 64]\n alloc q: fragment f16[64, 64]\n"
+        f"for k in (0, ceildiv(K, 64), 1) {PIPED} {{ {LOADS}"
+        "parallel (i, j) in (64, 64) { store p[i, j] = a[i, j] + f16(1.0) }\n"
+        "gemm p[:, :], b[:, :] -> x[:, :]\n"
+        "parallel (i, j) in (64, 64) { store q[i, j] = a[i, j] * f16(2.0) }\n"
+        "gemm q[:, :], b[:, :] -> x[:, :] }"
+    ),
     "two loops over the same buffers": (
         f"for k in (0, ceildiv(K, 64), 1) {PIPED} {{ {LOADS} {PRODUCT} }}\n"
         f"for k in (0, ceildiv(K, 128), 1) {PIPED} {{ {LOADS} {PRODUCT} }}"

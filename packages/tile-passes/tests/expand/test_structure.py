@@ -7,13 +7,15 @@ from typing import Any
 
 import pytest
 
-from tile_ir.ops import Convert, Fence, For, Issue, Kernel, Role, Settle, Sync, Wait
+from tile_ir.ops import Convert, Fence, For, Issue, Kernel, Parallel, Role, Settle, Sync, Wait
 from tile_ir.rewrite import walk
 from tile_ir.testing.specs import toy_spec
 from tile_ir.text import parse_function, print_stmt
 from tile_passes.base import PassContext, State
 from tile_passes.default import device_pipeline
+from tile_passes.expand.insert_syncs import insert_syncs
 from tile_passes.manager import run_pipeline
+from tile_passes.plan.model import Plan
 from tile_passes.plan.plan_roles import ROLES_APART
 from tile_passes.protocol.check_protocol import verdicts
 
@@ -38,6 +40,45 @@ def test_the_steady_loop_of_a_product_keeps_one_in_flight(programs: Any) -> None
     assert heads(loop.body) == ["wait A_s_ring", "issue mma", "group mma", "if k"]
     inner = loop.body[-1].then  # type: ignore[attr-defined]  # an If
     assert [print_stmt(s) for s in inner] == ["settle t_C_l back = 1", "release A_s_ring"]
+
+
+TWO_SETS = """tile.ir 1.0 tile
+func @two(A: global f16[64, K], B: global f16[64, K], C: global f32[64, 64]) dims (K) {
+  kernel @two threads = (128) {
+    tiles (bx) in (1) {
+      alloc a: shared f16[64, 64]
+      alloc b: shared f16[64, 64]
+      alloc p: fragment f16[64, 32]
+      alloc q: fragment f16[64, 32]
+      alloc x: fragment f32[64, 64]
+      fill x[:, :], 0.0
+      for k in (0, K // 64, 1) pipelined num_stages = 3 {
+        copy A[:, k * 64 : +64] -> a[:, :]
+        copy B[:, k * 64 : +64] -> b[:, :]
+        parallel (i, j) in (64, 32) { store p[i, j] = a[i, j] * f16(2.0) }
+        gemm p[:, :], b[:, 0 : +32] -> x[:, :] transpose_b = true
+        parallel (i, j) in (64, 32) { store q[i, j] = a[i, j + 32] * f16(2.0) }
+        gemm q[:, :], b[:, 32 : +32] -> x[:, :] transpose_b = true
+      }
+      copy x[:, :] -> C[:, :]
+    }
+  }
+}
+"""
+
+
+def test_register_sets_that_take_turns_settle_before_the_next_iteration(programs: Any) -> None:
+    made = programs.planned(parse_function(TWO_SETS), "async")
+    loop = steady(role(made, "compute").body)
+    kinds = [s for s in walk(loop.body) if isinstance(s, (Parallel, Issue, Settle))]
+    assert heads(kinds) == [
+        "parallel (i,",
+        "issue mma",
+        "settle t_x_1",
+        "parallel (i,",
+        "issue mma",
+        "settle t_x",
+    ]
 
 
 def test_attention_overlaps_the_second_product_with_the_next_first_one(programs: Any) -> None:
@@ -76,6 +117,37 @@ def test_a_gated_pair_settles_once_for_both(programs: Any) -> None:
     settled = [s for s in walk(loop.body) if isinstance(s, Settle)]
     assert len(issued) == 2
     assert [print_stmt(s) for s in settled] == ["settle t_gate back = 1"]
+
+
+READ_IN_A_LOOP = """
+func @read(A: global f32[64], B: global f32[8, 64]) stage scheduled {
+  kernel @read threads = (64) {
+    tiles (bx) in (1) {
+      alloc s: shared f32[64]
+      copy A[:] -> s[:]
+      for k in (0, 8, 1) serial {
+        parallel (i) in (64) { store B[k, i] = s[63 - i] }
+        @MORE
+      }
+    }
+  }
+}
+"""
+
+
+@pytest.mark.parametrize(
+    ("more", "before", "inside"),
+    [("", 1, 0), ("parallel (i) in (64) { store s[i] = B[k, 63 - i] }", 0, 2)],
+    ids=["only read", "written too"],
+)
+def test_a_barrier_stands_before_a_loop_that_only_reads(
+    more: str, before: int, inside: int
+) -> None:
+    fn = parse_function(READ_IN_A_LOOP.replace("@MORE", more))
+    made = insert_syncs(fn, PassContext(target=toy_spec("sync")), Plan())
+    loop = steady(made.body)
+    assert sum(isinstance(s, Sync) for s in loop.body) == inside
+    assert sum(isinstance(s, Sync) for s in walk(made.body)) == before + inside
 
 
 STAGED = """tile.ir 1.0 tile

@@ -68,6 +68,11 @@ def test_stages_that_do_not_fit(programs: Any) -> None:
     assert caught.value.help == "num_stages = 4 fits"
 
 
+def test_a_loop_may_ask_for_more_stages_than_the_planner_would_take(programs: Any) -> None:
+    made = programs.planned(programs.tile("gemm", n=64, stages=11), "async")
+    assert made.plan.value("matmul.k.depth", 0) == 11
+
+
 OVERWRITES = """
 func @steps(A: global f32[n, 64], B: global f32[64]) dims (n) {
   kernel @steps threads = (128) {

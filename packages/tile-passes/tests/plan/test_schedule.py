@@ -109,6 +109,27 @@ def test_a_product_that_crosses_the_edge_settles_before_a_newer_one_is_started()
         assert broken(strict, schedule.stage, schedule.order) is None
 
 
+SETS = problem(
+    ((0, 1, 0), (2, 3, 0), (1, 0, 1), (3, 2, 1), (1, 3, 0)),
+    (200, False),
+    (200, True),
+    (200, False),
+    (200, True),
+)
+"""Two sets of registers, each filled and then taken by a product that adds to one result."""
+
+
+def test_register_sets_take_turns_over_a_strict_edge() -> None:
+    strict = replace(SETS, settled_edge=True)
+    taken = replace(strict, refills=frozenset({(1, 0), (3, 2)}))
+    best = candidates(taken)[0]
+    assert (best.stage, best.order) == ((0, 0, 0, 0), (0, 1, 2, 3))
+    assert late_settles(taken, best.order) == frozenset()
+    assert late_settles(strict, best.order) == {(2, 1)}
+    assert best.cycles < 0.75 * (200 + 200 + 200 + 200)
+    assert best.cycles < candidates(strict)[0].cycles
+
+
 @given(edges, st.lists(st.booleans(), min_size=5, max_size=5))
 def test_a_strict_edge_leaves_a_schedule(
     deps: tuple[tuple[int, int, int], ...], engines: list[bool]

@@ -68,7 +68,7 @@ from tile_ir.ops import (
     SettleCount,
     Wait,
 )
-from tile_ir.rewrite import map_bodies, walk, with_body
+from tile_ir.rewrite import declared, map_bodies, walk, with_body
 from tile_ir.rewrite import replace as with_fields
 from tile_passes.analysis.dependence import aliases, touches
 from tile_passes.base import Pass
@@ -116,6 +116,11 @@ class Flight:
             return True
         return any(touched[n].writes for n in self.sources if n in touched)
 
+    def rewritten_by(self, stmt: Stmt, homes: Mapping[str, str], registers: frozenset[str]) -> bool:
+        """Whether `stmt` writes what it takes from registers."""
+        touched = touches(stmt, homes)
+        return any(n in touched and touched[n].writes for n in self.sources & registers)
+
     def pending(self, channel: str) -> int:
         """Slots of a channel that it keeps."""
         return sum(r.channel == channel for r in self.releases)
@@ -135,6 +140,9 @@ class _Settling:
     def __init__(self, fn: Function) -> None:
         self.depths = {s.name: s.depth for s in walk(fn.body) if isinstance(s, Channel)}
         self.homes = aliases(fn.body)
+        self.registers = frozenset(
+            self.homes.get(b.name, b.name) for b in declared(fn).values() if b.scope == "fragment"
+        )
         self.tokens: dict[tuple[str, str, str], str] = {}
 
     def token(self, gemm: Gemm) -> str:
@@ -254,13 +262,37 @@ class _Settling:
         out.append(map_bodies(stmt, self.closed))
         return flights
 
+    def _iteration(self, loop: For, flights: Flights) -> tuple[list[Stmt], Flights]:
+        """One iteration, and what is in flight after it.
+
+        What the next one would settle first, to fill its registers anew beside a younger product,
+        settles here: a compiler that has to follow both over the edge of the loop gives up.
+        """
+        out, after = self.body(loop.body, flights)
+        count = self._refilled(loop.body, after)
+        if 0 < count < len(after):
+            after = self.settle(after, count, out, loop.span)
+        return out, after
+
+    def _refilled(self, body: Body, flights: Flights) -> int:
+        """How many of the oldest settle in `body` before the first product, for their registers."""
+        count = 0
+        for stmt in body:
+            if isinstance(stmt, Issue) and stmt.engine == MATRIX:
+                break
+            hit = [
+                i for i, f in enumerate(flights) if f.rewritten_by(stmt, self.homes, self.registers)
+            ]
+            count = max(count, hit[-1] + 1 if hit else 0)
+        return count
+
     def _loop(self, loop: For, flights: Flights, out: list[Stmt]) -> Flights:
-        inside, after = self.body(loop.body, flights)
+        inside, after = self._iteration(loop, flights)
         if _signature(after) == _signature(flights):  # as it enters, so it leaves
             out.append(with_fields(loop, body=_same(loop.body, inside)))
             return flights
         self.settle(flights, len(flights), out, loop.span)
-        alone, produced = self.body(loop.body, ())
+        alone, produced = self._iteration(loop, ())
         if not produced:
             out.append(with_fields(loop, body=tuple(alone)))
             return ()
@@ -268,7 +300,7 @@ class _Settling:
         later = b.gt(loop.var, loop.start) if upward else b.lt(loop.var, loop.start)
         ever = b.lt(loop.start, loop.stop) if upward else b.gt(loop.start, loop.stop)
         carried = tuple(replace(f, cond=later) for f in produced)
-        steady, left = self.body(loop.body, carried)
+        steady, left = self._iteration(loop, carried)
         old = [f for f in left if f.cond is later]
         sure = all(f.cond is None for f in produced)
         if not sure or _signature(left[len(old) :]) != _signature(produced):

@@ -3,9 +3,10 @@ between its proxies.
 
 Threads of a role write and read shared buffers at their own pace. A barrier stands before a
 statement that reads what was written since the last barrier, or overwrites what was read or
-written. Slots of channels need none against their other end, and buffers whose bytes overlap count
-as one. Where an engine looks at memory through a proxy of its own, a fence goes before the barrier
-that follows an ordinary write.
+written; before a loop where only what was there before it is to be waited for. Slots of channels
+need none against their other end, and buffers whose bytes overlap count as one. Where an engine
+looks at memory through a proxy of its own, a fence goes before the barrier that follows an ordinary
+write.
 
     pipeline: insert-syncs
     before:
@@ -170,12 +171,14 @@ class _Syncs:
         if isinstance(stmt, Kernel):
             self.shared_tiles = stmt.blocks is not None
         if isinstance(stmt, (For, While)) or (isinstance(stmt, Tiles) and self.shared_tiles):
-            _, once = self.body(stmt.body, dirty)
-            _, twice = self.body(stmt.body, dirty.join(once))
-            head = dirty.join(once).join(twice)
-            body, after = self.body(stmt.body, head)
+            body, left = self.repeated(stmt.body, dirty)
+            met = Dirty(unfenced=dirty.unfenced)
+            fewer, after = self.repeated(stmt.body, met)
+            if dirty != met and _barriers(fewer) < _barriers(body):
+                out.append(Sync(scope=self.scope, span=stmt.span))
+                body, left = fewer, after
             out.append(with_fields(stmt, body=body))
-            return head.join(after)
+            return left
         outer = self.scope
         if isinstance(stmt, Role):
             self.scope = "role"
@@ -183,6 +186,14 @@ class _Syncs:
         self.scope = outer
         out.append(made)
         return Dirty()
+
+    def repeated(self, body: Body, dirty: Dirty) -> tuple[Body, Dirty]:
+        """The body of a loop, and what may be after any number of its iterations."""
+        _, once = self.body(body, dirty)
+        _, twice = self.body(body, dirty.join(once))
+        head = dirty.join(once).join(twice)
+        made, after = self.body(body, head)
+        return made, head.join(after)
 
     def touched(self, stmt: Stmt) -> tuple[frozenset[str], frozenset[str]]:
         """The shared memory that a statement reads and writes."""
@@ -197,6 +208,10 @@ class _Syncs:
                 if e.access & (Access.WRITE | Access.UPDATE):
                     writes.add(home)
         return frozenset(reads), frozenset(writes)
+
+
+def _barriers(body: Body) -> int:
+    return sum(isinstance(s, Sync) for s in walk(body))
 
 
 def _by_threads(c: Channel) -> bool:

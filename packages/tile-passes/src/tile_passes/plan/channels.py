@@ -141,7 +141,7 @@ def plan_channels(
             plan, own = _staged(plan, cx, key, loop, mine, part, buffers, slots)
             slots.update(own)
             continue
-        fits = _fitting(cx, buffers, slots, mine)
+        fits = _fitting(cx, buffers, slots, mine, max(MOST_SLOTS, loop.num_stages))
         depth, reason = _depth(cx, loop, mine, fits, rates.get(path, 0.0))
         key = f"{kernel}.{loop_key(found.names[path])}.depth"
         options = tuple(range(1, max(fits, 1) + 1))
@@ -206,15 +206,20 @@ def _freed_between(ring: Ring, mine: list[Ring]) -> bool:
 
 
 def _fitting(
-    cx: PassContext, buffers: Mapping[str, Buffer], slots: Mapping[str, int], mine: list[Ring]
+    cx: PassContext,
+    buffers: Mapping[str, Buffer],
+    slots: Mapping[str, int],
+    mine: list[Ring],
+    most: int,
 ) -> int:
-    """The most slots for the rings `mine` that fit beside everything else with the slots so far."""
+    """The slots for the rings `mine` that fit beside everything else with the slots so far, at most
+    `most`."""
     room = cx.target.capacity("shared")
     one = shared_bytes(buffers, slots)
     each = sum(r.bytes for r in mine)
     if not room:
-        return MOST_SLOTS
-    return max(0, min(MOST_SLOTS, 1 + (room - one) // each)) if each else MOST_SLOTS
+        return most
+    return max(0, min(most, 1 + (room - one) // each)) if each else most
 
 
 def _depth(

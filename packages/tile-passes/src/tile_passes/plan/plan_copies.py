@@ -126,10 +126,12 @@ def _best(fn: Function, cx: PassContext, name: str, loop_name: str) -> Schedule:
     tiles = tiles_of(kernel)
     assert tiles is not None  # the loop stands in it
     plan = plan_roles(fn, cx, Plan())
-    found = survey(tiles.body, declared(fn), cx.target)
+    buffers = declared(fn)
+    found = survey(tiles.body, buffers, cx.target)
     path, loop = next((p, s) for p, s in found.loops if found.names[p] == loop_name)
     groups = groups_of(kernel, cx.target)
-    body = loop_body(found, path, loop, rings(found, name, plan), name, plan, cx, groups)
+    made = rings(found, name, plan)
+    body = loop_body(found, path, loop, made, name, plan, cx, buffers, groups)
     return candidates(body.problem)[0]
 
 

@@ -84,7 +84,7 @@ def plan_pipeline(fn: Function, cx: PassContext, plan: Plan) -> Plan:
         rates: dict[Path, float] = {}
         least: dict[str, int] = {}
         for path, loop in found.loops:
-            body = loop_body(found, path, loop, made, kernel.name, plan, cx, groups)
+            body = loop_body(found, path, loop, made, kernel.name, plan, cx, buffers, groups)
             mine = [r for r in made if r.loop == path]
             taken = partial(_taken, mine, loop, body, buffers)
             tiles_held = held_tiles(loop, body.positions, buffers, threads_of(kernel.threads))
@@ -115,6 +115,7 @@ def loop_body(
     kernel: str,
     plan: Plan,
     cx: PassContext,
+    buffers: Mapping[str, Buffer],
     groups: int = 1,
 ) -> LoopBody:
     """The scheduling problem of a pipelined loop."""
@@ -147,10 +148,17 @@ def loop_body(
         for k, at in enumerate(positions)
         if nodes[k].asynchronous
     }
+    refills = frozenset(
+        (k, j)
+        for k, those in conflicts.items()
+        for j in those
+        if _refills(loop.body[positions[k]], loop.body[positions[j]], found.homes, buffers)
+    )
     latency = cx.target.rates.settle_latency
     names = tuple(found.names.child(inside, i) for i in positions)
     settled = cx.target.hints.get(_EDGE) == "settled"
-    return LoopBody(positions, names, Problem(nodes, deps, conflicts, groups, latency, settled))
+    problem = Problem(nodes, deps, conflicts, groups, latency, settled, refills)
+    return LoopBody(positions, names, problem)
 
 
 def least_slots(ring: Ring, loop: For, body: LoopBody, schedule: Schedule) -> int:
@@ -202,6 +210,19 @@ def collides(
     touched = touches(other, homes)
     sources = (touched.get(a), touched.get(b))
     return c in touched or any(t is not None and t.writes for t in sources)
+
+
+def _refills(
+    product: Stmt, other: Stmt, homes: Mapping[str, str], buffers: Mapping[str, Buffer]
+) -> bool:
+    """Whether `other`, which collides with `product`, does so as it fills its registers only."""
+    assert isinstance(product, Gemm)
+    a, b, c = (homes.get(r.buffer, r.buffer) for r in (product.a, product.b, product.c))
+    touched = touches(other, homes)
+    if isinstance(other, Gemm) or c in touched:
+        return False
+    written = [n for n in (a, b) if n in touched and touched[n].writes]
+    return all(buffers[n].scope == "fragment" for n in written)
 
 
 def _node(stmt: Stmt, found: Survey, path: Path, kernel: str, plan: Plan, cx: PassContext) -> Node:

@@ -48,6 +48,9 @@ class Problem:
     settle_latency: float = 0.0
     settled_edge: bool = False
     """Whether a product of the iteration before must settle before a newer one is started."""
+    refills: frozenset[tuple[int, int]] = frozenset()
+    """(product, statement): they conflict only as the statement overwrites what the product takes;
+    such a product may settle while a newer one is in flight."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,7 +149,8 @@ def late_settles(problem: Problem, order: tuple[int, ...]) -> frozenset[tuple[in
             hit = [k for k, (g, _) in enumerate(flying) if node in problem.conflicts.get(g, ())]
             if hit:
                 done, flying = flying[: hit[-1] + 1], flying[hit[-1] + 1 :]
-                if any(since < trip for _, since in done):
+                read = [x for x in done if (x[0], node) not in problem.refills]
+                if any(since < trip for _, since in read):
                     found |= {(node, g) for g, since in flying if since == trip}
             if problem.nodes[node].asynchronous:
                 flying.append((node, trip))
