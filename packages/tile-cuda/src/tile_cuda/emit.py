@@ -20,7 +20,7 @@ from tile_cuda.places import summands
 from tile_cuda.prelude.index import defined_names, mentioned, pieces_for
 from tile_ir import build as b
 from tile_ir.expr import Binary, Const, Expr, Var, free_vars, loads
-from tile_ir.ops import Barriers, Claim, For, Kernel, RegisterLimit, Tiles
+from tile_ir.ops import Barriers, Claim, For, Kernel, RegisterLimit, Tiles, WaitDependency
 from tile_ir.rewrite import declared, walk
 from tile_ir.types import i32, u32
 from tile_passes.emit import Writer
@@ -149,6 +149,7 @@ def _kernel(p: KernelPrinter, fn: Function, kernel: Kernel, names: Names) -> Emi
         threads=threads,
         shared_bytes=size,
         cluster=math.prod(kernel.cluster),
+        dependent=any(isinstance(s, WaitDependency) for s in walk(kernel.body)),
     )
 
 

@@ -43,7 +43,10 @@ TILE_FN tile_vec<unsigned short, 2> tile_halves_of(unsigned word) {
   return r;
 }
 
-/* The bits of one of a pair. */
+/* The bits of one of a pair. The compiler puts two that were taken apart like this together again for
+   nothing; after a shift it does not. */
 TILE_FN unsigned short tile_half(tile_vec<unsigned short, 2> pair, int lane) {
-  return (unsigned short)(*(unsigned *)pair.v >> lane * 16);
+  unsigned short first, second;
+  asm("mov.b32 {%0, %1}, %2;" : "=h"(first), "=h"(second) : "r"(*(unsigned *)pair.v));
+  return lane ? second : first;
 }
