@@ -261,18 +261,20 @@ FAMILIES = {
 }
 COOKBOOK: dict[str, tuple[Callable[[], Iterator[Task]], float]] = {
     "skinny": (gpu_products.skinny, gpu_products.SKINNY_MEAN),
+    "skinny early": (gpu_products.skinny_early, gpu_products.SKINNY_EARLY_MEAN),
     "fp8": (gpu_products.fp8, 0.0),
     "int8": (gpu_products.int8, 0.0),
     "w4a16": (gpu_weights.w4a16, 0.0),
     "gqa": (gpu_decode.gqa, 0.0),
     "mla": (gpu_decode.mla, 0.0),
+    "backward planned": (gpu_backward.backward_planned, 0.0),
     "backward": (gpu_backward.backward, gpu_backward.MEAN),
     "rowwise": (gpu_memory.rowwise, 0.0),
     "elements": (gpu_memory.elements, 0.0),
     "sums": (gpu_memory.sums, 0.0),
 }
 """Family -> its tasks, and the bar of the geometric mean against the best peer (0 for none)."""
-WITH_TRITON = ("skinny", "int8", "gqa")
+WITH_TRITON = ("skinny", "skinny early", "int8", "gqa")
 """Families whose peers are compiled, which takes longer than measuring them."""
 WARM_UP_PROCESSES = 8
 

@@ -23,21 +23,32 @@ RECORDED = {
     (128, True): {"Triton": (350, 401, 376, 388), "FlashAttention-4": (456, 560, 559, 589)},
 }
 """Head size and mask -> peer -> TFLOP/s for each of SHAPES; 0 where none was taken."""
+PLANNED = "attention_backward.attention_backward"
+BY_HAND = "attention_backward_roles.attention_backward_roles"
 
 
 def backward() -> Iterator[Task]:
     """Five products of one tile each; causal counts half."""
+    yield from _tasks(BY_HAND, "attention backward by roles")
+
+
+def backward_planned() -> Iterator[Task]:
+    """The same by the kernel whose schedule is planned."""
+    yield from _tasks(PLANNED, "attention backward")
+
+
+def _tasks(kernel: str, title: str) -> Iterator[Task]:
     for (dim, causal), known in RECORDED.items():
         for at, (batch, length) in enumerate(SHAPES):
             mask = "causal" if causal else "full"
             sizes = {"B": batch, "heads": HEADS, "S": length, "dim": dim}
             ours = Ours(
-                name="attention_backward.attention_backward",
+                name=kernel,
                 sizes=sizes,
                 options={"causal": causal},
                 keys=(f"d{dim}", f"d{dim} {mask}", f"d{dim} {mask} {length}"),
             )
-            name = f"attention backward d{dim} {mask} {batch}x{length}"
+            name = f"{title} d{dim} {mask} {batch}x{length}"
             recorded = tuple(
                 Recorded(peer=peer, value=values[at], unit="TFLOP/s")
                 for peer, values in known.items()

@@ -94,6 +94,8 @@ class Load:
     recorded: tuple[Recorded, ...] = ()
     least: float = 0.0
     """The rate that it must reach by itself, in its unit."""
+    graphs: bool = False
+    """Timed as graphs of calls however long they are: what counts is how one follows another."""
 
     def rate(self, ms: float, peer: str = OURS) -> float:
         """Work by time, in the unit."""
@@ -179,7 +181,7 @@ def measured(task: Task) -> Iterator[Row]:
 
 def _compared(name: str, load: Load) -> Iterator[Row]:
     peers = {peer: call for peer, call in load.peers.items() if _runs(name, peer, call, load)}
-    times, how = times_ms({OURS: load.ours, **peers}, load.copies)
+    times, how = times_ms({OURS: load.ours, **peers}, load.copies, graphs=load.graphs)
     ours = load.rate(times.pop(OURS))
     rates = {peer: load.rate(ms, peer) for peer, ms in times.items()}
     real = {peer: rate for peer, rate in rates.items() if peer not in load.works}

@@ -25,7 +25,7 @@ from gpu_bench import (
 )
 from gpu_timing import GRAPH
 
-SKINNY_MEAN, FP8, FP8_BLOCKS, INT8 = 1.00, 1.00, 0.95, 1.00
+SKINNY_MEAN, SKINNY_EARLY_MEAN, FP8, FP8_BLOCKS, INT8 = 1.00, 1.05, 1.00, 0.95, 1.00
 GROUP = 128
 """Columns that share a scale of a block."""
 SHAPES = ((4096, 4096), (4096, 14336), (14336, 4096), (28672, 8192))
@@ -50,22 +50,30 @@ RECORDED_FP8 = {
 """N -> TFLOP/s of single calls."""
 
 
-def skinny() -> Iterator[Task]:
-    """A few rows times a large weight: C = A @ W (NN) or A @ W.T (NT)."""
+def skinny(early: bool = False) -> Iterator[Task]:
+    """A few rows times a large weight: C = A @ W (NN) or A @ W.T (NT). With `early` they are a
+    chain in which a product asks for its weight before the one in front has ended."""
     for layout in ("NN", "NT"):
         for m in (16, 64, 128):
             for (n, k), us in zip(SHAPES, TILELANG_US[layout][m], strict=True):
+                keys = (f"M{m}", f"M{m} N{n}", f"M{m} {n}x{k}", f"M{m} {n}x{k} {layout}")
                 ours = Ours(
                     name="gemm_skinny.matmul_skinny",
                     sizes={"M": m, "N": n, "K": k},
                     options={"dtype": "float16", "turned": layout == "NT"},
-                    keys=(f"M{m}", f"M{m} N{n}", f"M{m} {n}x{k}", f"M{m} {n}x{k} {layout}"),
+                    keys=(*keys, "early", f"early M{m} N{n}") if early else keys,
                 )
-                load = partial(_skinny, ours, layout == "NT", us)
-                yield Task(name=f"skinny f16 {layout} {m}x{n}x{k}", ours=ours, load=load)
+                load = partial(_skinny, ours, layout == "NT", us, early)
+                word = "early " if early else ""
+                yield Task(name=f"skinny f16 {word}{layout} {m}x{n}x{k}", ours=ours, load=load)
 
 
-def _skinny(ours: Ours, turned: bool, us: float) -> Load:
+def skinny_early() -> Iterator[Task]:
+    """The same as chains of dependent launches; peers are graphs of as many calls."""
+    yield from skinny(early=True)
+
+
+def _skinny(ours: Ours, turned: bool, us: float, early: bool = False) -> Load:
     import gpu_triton_more
     import torch
 
@@ -84,7 +92,8 @@ def _skinny(ours: Ours, turned: bool, us: float) -> Load:
         },
         error=lambda out: off(out, want, EPSILON["float16"], MATRIX_UNIT * sum_error(k)),
         copies=len(ws),
-        recorded=(Recorded(peer="TileLang", value=us, unit="us", how=GRAPH),),
+        graphs=early,
+        recorded=() if early else (Recorded(peer="TileLang", value=us, unit="us", how=GRAPH),),
     )
 
 

@@ -61,17 +61,21 @@ def medians_ms(
 
 
 def times_ms(
-    run: Mapping[str, Callable[[int], object]], copies: int, budget_ms: float = 250
+    run: Mapping[str, Callable[[int], object]],
+    copies: int,
+    budget_ms: float = 250,
+    graphs: bool = False,
 ) -> tuple[dict[str, float], str]:
     """Median milliseconds of each function of the number of a copy of the inputs, and how they were
-    taken: GRAPH where the quickest is short, else EVENTS. What no graph takes is left out."""
+    taken: GRAPH where the quickest is short or `graphs` are asked for, else EVENTS. What no graph
+    takes is left out."""
     single = {name: (lambda f=f: f(0)) for name, f in run.items()}  # type: ignore[misc]
     first = medians_ms(list(single.values()), rounds=5, budget_ms=0)
-    if min(first) >= SHORT_MS:
+    if min(first) >= SHORT_MS and not graphs:
         found = medians_ms(list(single.values()), budget_ms=budget_ms)
         return dict(zip(run, found, strict=True)), EVENTS
-    graphs = {name: graph for name, f in run.items() if (graph := _graph(name, f, copies))}
-    return _replayed(graphs, max(GRAPH_CALLS, copies)), GRAPH
+    made = {name: graph for name, f in run.items() if (graph := _graph(name, f, copies))}
+    return _replayed(made, max(GRAPH_CALLS, copies)), GRAPH
 
 
 def _graph(name: str, call: Callable[[int], object], copies: int) -> Any:

@@ -36,6 +36,8 @@ class Case:
     """Positions of inputs that the kernel changes: outputs, after those that it returns."""
     rtol: float = 0.0
     atol: float = 0.0
+    only: tuple[str, ...] = ()
+    """The architectures that can have it; none: every one, and processors."""
     emulate: bool = True
     """Whether the tests run it in the emulator too: small cases that take other paths."""
     name: str = ""
@@ -44,6 +46,10 @@ class Case:
     def options_for(self, target: str) -> dict[str, Any]:
         """The options for a target, with its own tile sizes."""
         return {**self.options, **self.tiles.get(target.partition("-arch=")[2], {})}
+
+    def runs_on(self, arch: str) -> bool:
+        """Whether an architecture can have it, such as `sm_90a`, or `cpu`."""
+        return not self.only or arch in self.only
 
 
 def unit(dtype: Any) -> float:

@@ -34,6 +34,8 @@ def flash_decoding(  # noqa: C901 -- loops over elements are steps, not branches
     group = heads // kv_heads
     # Blocks of one stretch follow each other: a page has its key heads side by side.
     with T.Kernel(kv_heads, splits, B, threads=threads) as (g, part, b):
+        if splits > 1:  # both kernels or none: of two kinds in turn they took longer
+            T.annotate_dependent_launch()
         Q_s = T.alloc_shared((rows, dim), dtype)
         K_s = T.alloc_shared((page, dim), dtype)
         V_s = T.alloc_shared((page, dim), dtype)
@@ -84,6 +86,7 @@ def flash_decoding(  # noqa: C901 -- loops over elements are steps, not branches
     if splits == 1:
         return O
     with T.Kernel(heads, B, threads=threads) as (h, b):
+        T.annotate_dependent_launch()
         o = T.alloc_fragment((splits, dim), T.float32)
         share = T.alloc_fragment((splits,), T.float32)
         top, total = (T.alloc_fragment((1,), T.float32) for _ in range(2))

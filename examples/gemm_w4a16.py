@@ -4,8 +4,8 @@ The weight is packed once, offline, by `pack`: eight numbers to a word, those th
 where a matrix unit takes the weight from registers, and the words of a group that one thread needs
 one behind the other. Scale and zero of a group share a word too. So a kernel reads a quarter of the
 bytes of float16, with wide loads. It makes floats of two numbers at a time, without conversions: in
-the mantissa of a large power of two a number stands for itself. Two register tiles take turns
-(`parts`): one is filled while the matrix unit reads the other.
+the mantissa of a large power of two a number stands for itself. With two groups of columns in a
+step two register tiles take turns: one is filled while the matrix unit reads the other.
 """
 
 import numpy as np
@@ -40,15 +40,15 @@ def pack(weights, scales, zeros):
     return words.view(np.int32), np.ascontiguousarray(facts.T).view(np.int32)
 
 
-def unpack(words, facts):
-    """The float64 weights that `pack` packed, each rounded to float16 as the kernels' are."""
+def unpack(words, facts, kept=np.float16):
+    """The float64 weights that `pack` packed, each rounded as a kernel keeps them."""
     n, groups = len(words), len(facts)
     bits = 4 * np.arange(4, dtype=np.uint32)[:, None, None] + np.array([0, 16], np.uint32)
     words = words.astype(np.uint32).reshape(n, groups, 4, 4).swapaxes(2, 3)[:, :, :, None, :, None]
     facts = facts.astype(np.uint32).T[..., None]
     scales = (facts & 0xFFFF).astype(np.uint16).view(np.float16).astype(np.float64)
     weights = ((words >> bits & 15).reshape(n, groups, GROUP) - (facts >> 16) * 1.0) * scales
-    return weights.astype(np.float16).astype(np.float64).reshape(n, -1)
+    return weights.astype(kept).astype(np.float64).reshape(n, -1)
 
 
 def floats(word, odd):
@@ -68,36 +68,46 @@ def zeros_of(fact):
     return (T.cast(fact, T.uint32) >> 16) * T.uint32(0x10001)
 
 
+def word_of(j):
+    """The word of a group that has its column j."""
+    return j % 8 // 2 * 4 + j // 32
+
+
+def less_zero(word, fact, j):
+    """The pair that column j of a group is one of, less the zero: exact."""
+    odd = T.cast(j // 8 % 2, T.uint32)
+    numbers = floats(T.cast(word, T.uint32) >> (j // 16 % 2 * 8), odd)
+    return numbers - floats(zeros_of(fact) << odd * 4, odd)
+
+
 @tile.jit
-def matmul_w4a16(A, W, facts, block_M=32, block_N=64, stages=3, threads=128, parts=1):
-    """C = A @ ((weights - zeros) * scales).T, W and facts as `pack` made them."""
+def matmul_w4a16(A, W, facts, block_M=32, block_N=64, stages=3, threads=128, groups=1):
+    """C = A @ ((weights - zeros) * scales).T, W and facts as `pack` made them; a step is `groups`
+    groups of columns."""
     M, N, K = T.const("M, N, K")
     A: T.Tensor((M, K), T.float16)
     W: T.Tensor((N, K // WORD), T.int32)
     facts: T.Tensor((K // GROUP, N), T.int32)
     C = T.empty((M, N), T.float16)
-    columns = GROUP // parts
+    step, words = GROUP * groups, GROUP // WORD
     with T.Kernel(T.ceildiv(N, block_N), T.ceildiv(M, block_M), threads=threads) as (bx, by):
-        A_s = T.alloc_shared((block_M, GROUP), T.float16)
-        W_s = T.alloc_shared((block_N, GROUP // WORD), T.int32)
-        facts_s = T.alloc_shared((block_N,), T.int32)
-        W_l = [T.alloc_fragment((block_N, columns), T.float16) for _ in range(parts)]
+        A_s = T.alloc_shared((block_M, step), T.float16)
+        W_s = T.alloc_shared((block_N, groups * words), T.int32)
+        facts_s = T.alloc_shared((groups, block_N), T.int32)
+        W_l = [T.alloc_fragment((block_N, GROUP), T.float16) for _ in range(groups)]
         C_t = T.alloc_fragment((block_N, block_M), T.float32)
         T.clear(C_t)
-        for k in T.Pipelined(K // GROUP, num_stages=stages):
-            T.copy(A[by * block_M, k * GROUP], A_s)
-            T.copy(W[bx * block_N, k * (GROUP // WORD)], W_s)
-            T.copy(facts[k, bx * block_N], facts_s)
-            for part in range(parts):
-                for i, j in T.Parallel(block_N, columns):
-                    word = W_s[i, j % 8 // 2 * 4 + part * columns // 32 + j // 32]
-                    odd = T.cast(j // 8 % 2, T.uint32)
-                    numbers = floats(T.cast(word, T.uint32) >> (j // 16 % 2 * 8), odd)
-                    zeros = floats(zeros_of(facts_s[i]) << odd * 4, odd)
-                    pair = (numbers - zeros) * T.Broadcast(scale_of(facts_s[i]), 2)
-                    W_l[part][i, j] = T.extract_lane(pair, j % 2)
-                at = part * columns
-                T.gemm(W_l[part], A_s[:, at : at + columns], C_t, transpose_B=True)
+        for k in T.Pipelined(T.ceildiv(K, step), num_stages=stages):
+            T.copy(A[by * block_M, k * step], A_s)
+            T.copy(W[bx * block_N, k * groups * words], W_s)
+            T.copy(facts[k * groups, bx * block_N], facts_s)
+            for g in range(groups):
+                for i, j in T.Parallel(block_N, GROUP):
+                    pair = less_zero(W_s[i, g * words + word_of(j)], facts_s[g, i], j)
+                    W_l[g][i, j] = T.extract_lane(
+                        pair * T.Broadcast(scale_of(facts_s[g, i]), 2), j % 2
+                    )
+                T.gemm(W_l[g], A_s[:, g * GROUP : (g + 1) * GROUP], C_t, transpose_B=True)
         for j, i in T.Parallel(block_N, block_M):
             C[by * block_M + i, bx * block_N + j] = C_t[j, i]
     return C
@@ -127,7 +137,7 @@ CASES = [
     case(65, 130, 256),
     # Two blocks of rows in each warp's registers.
     case(64, 128, 256, tiles={"gfx1100": {"threads": 256}}, block_M=64, block_N=128),
-    case(40, 64, 512, parts=2),
+    case(40, 64, 640, tiles={"gfx1100": {"block_M": 16, "block_N": 32}}, groups=2),
 ]
 
 if __name__ == "__main__":

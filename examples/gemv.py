@@ -5,11 +5,26 @@ A block takes a few rows and walks along them. Each step adds to one partial sum
 the step, and the columns are added up once, at the end. The second kernel does the same with 4-bit
 weights, packed as for `gemm_w4a16`. They are multiplied as float16, two at a time, and so are sums
 of four products; the rest is added up in float32.
+
+Making floats of such weights is much work, so the third kernel leaves products and sums to the
+matrix unit, although there is one vector only: groups of columns share a step. Those of a step lie
+below each other, and each is multiplied by the parts of x of all of them. One of these products
+counts, and is scaled as it is added; the others are free, since the unit has no narrower product.
 """
 
 import numpy as np
 from _run import Case, main, normal, sum_error, unit
-from gemm_w4a16 import GROUP, WORD, floats, packed, scale_of, unpack, zeros_of
+from gemm_w4a16 import (
+    GROUP,
+    WORD,
+    floats,
+    less_zero,
+    packed,
+    scale_of,
+    unpack,
+    word_of,
+    zeros_of,
+)
 
 import tile_frontend as tile
 import tile_frontend.language as T
@@ -19,6 +34,8 @@ SHARES = 4
 SHARE = GROUP // WORD // SHARES
 PAIRS = 4
 """Pairs of a word, whose products are added up in float16."""
+WORDS = GROUP // WORD
+"""Words of a row's group."""
 
 
 @tile.jit
@@ -81,6 +98,58 @@ def gemv_w4a16(W, facts, x, rows=4, block=1024, threads=128):
     return y
 
 
+@tile.jit
+def gemv_w4a16_matrix(W, facts, x, rows=16, groups=8, stages=2, threads=128, early=False):
+    """y = ((weights - zeros) * scales) @ x, W and facts as `pack` made them.
+
+    `early` asks for weights before the kernel in front has ended, which must not write them.
+    """
+    N, G = T.const("N, G")
+    W: T.Tensor((N, G * WORDS), T.int32)
+    facts: T.Tensor((G, N), T.int32)
+    x: T.Tensor((G, GROUP), T.float16)
+    y = T.empty((N,), T.float16)
+    steps, height = T.ceildiv(G, groups), groups * rows
+    with T.Kernel(T.ceildiv(N, rows), threads=threads) as b:
+        if early:
+            T.annotate_dependent_launch(W, facts)
+        x_s = T.alloc_shared((steps * groups, GROUP), T.float16)
+        W_s = T.alloc_shared((rows, groups * WORDS), T.int32)
+        facts_s = T.alloc_shared((groups, rows), T.int32)
+        fact = T.alloc_fragment((height,), T.int32)
+        W_l = T.alloc_fragment((height, GROUP), T.float16)
+        part = T.alloc_fragment((height, groups), T.float32)
+        sums = T.alloc_fragment((height, groups), T.float32)
+        own = T.alloc_fragment((height,), T.float32)
+        own_s = T.alloc_shared((groups, rows), T.float32)
+        total = T.alloc_fragment((rows,), T.float32)
+        T.copy(x[0, 0], x_s)
+        T.clear(sums)
+        for k in T.Pipelined(steps, num_stages=stages):
+            T.copy(W[b * rows, k * groups * WORDS], W_s)
+            T.copy(facts[k * groups, b * rows], facts_s)
+            for i in T.Parallel(height):
+                fact[i] = facts_s[i // rows, i % rows]
+            for i, j in T.Parallel(height, GROUP):
+                word = W_s[i % rows, i // rows * WORDS + word_of(j)]
+                W_l[i, j] = T.extract_lane(less_zero(word, fact[i], j), j % 2)
+            mine = x_s[k * groups : (k + 1) * groups, :]
+            T.gemm(W_l, mine, part, transpose_B=True, clear_accum=True)
+            for i, j in T.Parallel(height, groups):
+                sums[i, j] += part[i, j] * T.cast(scale_of(fact[i]), T.float32)
+        for i, j in T.Parallel(height, groups):
+            sums[i, j] = T.if_then_else(j == i // rows, sums[i, j], 0.0)
+        T.reduce_sum(sums, own, dim=1)
+        for i in T.Parallel(height):
+            own_s[i // rows, i % rows] = own[i]
+        T.clear(total)
+        for g in range(groups):
+            for i in T.Parallel(rows):
+                total[i] += own_s[g, i]
+        T.copy(total, y[b * rows])
+    return y
+
+
 def halves_error(K, scale):
     """How far a sum of K products of size `scale` and any sign may be off where each is rounded to
     float16, and so are sums of up to four.
@@ -124,7 +193,29 @@ def packed_case(N, K):
     )
 
 
-CASES = [case(33, 1000, np.float16), case(7, 130, np.float32), packed_case(13, 640)]
+def matrix_case(N, K, **options):
+    def inputs(rng):
+        return *packed(rng, N, K), normal(rng, K // GROUP, GROUP, dtype=np.float16)
+
+    return Case(
+        kernel=gemv_w4a16_matrix,
+        inputs=inputs,
+        # A weight less its zero is exact, and is scaled in float32.
+        reference=lambda words, facts, x: unpack(words, facts, np.float64) @ x.reshape(K),
+        options=options,
+        rtol=unit(np.float16),
+        atol=sum_error(K, 9 * 0.2),  # a weight is at most 9 * 0.2
+        name=f"{N}x{K} w4a16 matrix",
+    )
+
+
+CASES = [
+    case(33, 1000, np.float16),
+    case(7, 130, np.float32),
+    packed_case(13, 640),
+    matrix_case(21, 1408),
+    matrix_case(16, 512, early=True),
+]
 
 if __name__ == "__main__":
     main(CASES)

@@ -13,7 +13,7 @@ import tile_frontend.language as T
 
 
 @tile.jit
-def forward(X, W, B, dtype=T.float16, rows=4, eps=1e-5, threads=128):
+def forward(X, W, B, dtype=T.float16, rows=4, eps=1e-5, threads=128, late=False):
     """Y = n * W + B with n = (X - mean) * r, [M, N]; mean and r = 1 / sqrt(variance + eps), [M]."""
     M, N = T.const("M, N")
     X: T.Tensor((M, N), dtype)
@@ -28,6 +28,9 @@ def forward(X, W, B, dtype=T.float16, rows=4, eps=1e-5, threads=128):
         x, square = (T.alloc_fragment((rows, N), T.float32) for _ in range(2))
         mean, r = (T.alloc_fragment((rows,), T.float32) for _ in range(2))
         T.copy(X[block * rows, 0], given)
+        if not late:  # under way beside the row, where the registers hold all three
+            T.copy(W, weight)
+            T.copy(B, bias)
         T.copy(given, x)
         T.reduce_sum(x, mean, dim=1)
         for i in T.Parallel(rows):
@@ -39,8 +42,9 @@ def forward(X, W, B, dtype=T.float16, rows=4, eps=1e-5, threads=128):
         T.reduce_sum(square, r, dim=1)
         for i in T.Parallel(rows):
             r[i] = T.rsqrt(r[i] / N + eps)
-        T.copy(W, weight)  # not earlier: rows and both would not fit into the registers
-        T.copy(B, bias)
+        if late:
+            T.copy(W, weight)
+            T.copy(B, bias)
         for i, j in T.Parallel(rows, N):
             given[i, j] = x[i, j] * r[i] * weight[j] + bias[j]
         T.copy(given, Y[block * rows, 0])

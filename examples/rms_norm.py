@@ -12,8 +12,14 @@ import tile_frontend as tile
 import tile_frontend.language as T
 
 
+def own_threads(each, width=8):
+    """Where element (i, j) of some rows lies, as thread and register, if `each` threads have a row
+    to themselves and take pieces of `width` of it in turn."""
+    return lambda i, j: (i * each + j // width % each, j // (width * each) * width + j % width)
+
+
 @tile.jit
-def forward(X, W, dtype=T.float16, rows=4, eps=1e-6, threads=128):
+def forward(X, W, dtype=T.float16, rows=4, eps=1e-6, threads=128, apart=False):
     """Y = X * r * W with r = 1 / sqrt(mean of X * X + eps), [M, N], and r, [M]."""
     M, N = T.const("M, N")
     X: T.Tensor((M, N), dtype)
@@ -22,6 +28,9 @@ def forward(X, W, dtype=T.float16, rows=4, eps=1e-6, threads=128):
     R = T.empty((M,), T.float32)
     with T.Kernel(T.ceildiv(M, rows), threads=threads) as block:
         given = T.alloc_fragment((rows, N), dtype)
+        if apart:
+            layout = T.Fragment((rows, N), own_threads(threads // rows))
+            T.annotate_layout({given: layout})
         weight = T.alloc_fragment((N,), dtype)
         x, square = (T.alloc_fragment((rows, N), T.float32) for _ in range(2))
         scale = T.alloc_fragment((rows,), T.float32)
@@ -105,6 +114,18 @@ CASES = [
         rtol=unit(np.float16),
         atol=2.0**-24,
         name="forward",
+    ),
+    Case(
+        kernel=forward,
+        inputs=lambda rng: (
+            normal(rng, 6, 1024, dtype=np.float16),
+            normal(rng, 1024, dtype=np.float16),
+        ),
+        reference=forward_reference,
+        options={"rows": 2, "apart": True},
+        rtol=unit(np.float16),
+        atol=2.0**-24,
+        name="forward, rows apart",
     ),
     Case(
         kernel=backward,

@@ -1,8 +1,9 @@
 """Softmax of rows that fit in registers: read once, written once.
 
-A block holds a few whole rows. Their maxima are taken away before the exponential, so that no sum
-overflows; a row is divided by its sum before it leaves the registers. An element costs one
-multiplication and addition, one power of two and one multiplication: divisions are one for a row.
+A block holds a few whole rows, of which every thread has a piece, or which have threads of their
+own. Their maxima are taken away before the exponential, so that no sum overflows; a row is divided
+by its sum before it leaves the registers. An element costs one multiplication and addition, one
+power of two and one multiplication: divisions are one for a row.
 """
 
 import math
@@ -16,14 +17,23 @@ import tile_frontend.language as T
 LOG2_E = math.log2(math.e)
 
 
+def own_threads(each, width=8):
+    """Where element (i, j) of some rows lies, as thread and register, if `each` threads have a row
+    to themselves and take pieces of `width` of it in turn."""
+    return lambda i, j: (i * each + j // width % each, j // (width * each) * width + j % width)
+
+
 @tile.jit
-def softmax(X, dtype=T.float16, rows=4, threads=128):
+def softmax(X, dtype=T.float16, rows=4, threads=128, apart=False):
     """Y[i, :] = exp(X[i, :]) / sum of exp(X[i, :])."""
     M, N = T.const("M, N")
     X: T.Tensor((M, N), dtype)
     Y = T.empty((M, N), dtype)
     with T.Kernel(T.ceildiv(M, rows), threads=threads) as block:
         given = T.alloc_fragment((rows, N), dtype)
+        if apart:
+            layout = T.Fragment((rows, N), own_threads(threads // rows))
+            T.annotate_layout({given: layout})
         x = T.alloc_fragment((rows, N), T.float32)
         top, total = (T.alloc_fragment((rows,), T.float32) for _ in range(2))
         T.copy(X[block * rows, 0], given)
@@ -62,7 +72,11 @@ def case(M, N, dtype, emulate=True, **options):
 
 SUBNORMAL = 2.0**-24
 """The smallest step of float16, which small weights are rounded to."""
-CASES = [case(5, 1000, np.float16), case(7, 333, np.float32, False, rows=2)]
+CASES = [
+    case(5, 1000, np.float16),
+    case(7, 333, np.float32, False, rows=2),
+    case(6, 1024, np.float16, rows=2, threads=128, apart=True),
+]
 
 if __name__ == "__main__":
     main(CASES)

@@ -44,14 +44,20 @@ def test_an_example_explains_itself(path):
     assert len(path.read_text("utf-8").splitlines()) <= 250
 
 
-@pytest.mark.parametrize(("path", "number"), list(_cases()))
+@pytest.mark.parametrize(("path", "number"), list(_cases(lambda case: case.runs_on("cpu"))))
 def test_on_this_processor(path, number):
     assert run.check(module(path).CASES[number], "cpu") <= 1
 
 
-@pytest.mark.parametrize("arch", ["sm_80", "sm_90a"])
-@pytest.mark.parametrize(("path", "number"), list(_cases(lambda case: case.emulate)))
-def test_in_the_emulator(path, number, arch):
+@pytest.mark.parametrize(
+    ("arch", "path", "number"),
+    [
+        pytest.param(arch, *one.values, id=f"{arch}-{one.id}")
+        for arch in ("sm_80", "sm_90a")
+        for one in _cases(lambda case, arch=arch: case.emulate and case.runs_on(arch))
+    ],
+)
+def test_in_the_emulator(arch, path, number):
     requires("nvidia-cuda-nvrtc", lambda: find_nvrtc() is not None)
     requires("ziglang", lambda: zig_path() is not None)
     assert run.check(module(path).CASES[number], f"cuda -arch={arch}", "emulator") <= 1

@@ -52,9 +52,13 @@ def module(path):
 
 
 def _cases():
+    """Every case, for every target that it does not exclude itself."""
     for path in FILES:
         for number, case in enumerate(getattr(module(path), "CASES", ())):
-            yield pytest.param(path, number, id=f"{path.stem}-{case.name or number}")
+            for target in TARGETS:
+                if case.runs_on(target.partition("-arch=")[2]):
+                    name = f"{path.stem}-{case.name or number}-{target}"
+                    yield pytest.param(path, number, target, id=name)
 
 
 def spills_of_cuda(artifact, arch):
@@ -90,8 +94,7 @@ def spills_of_metal(artifact, arch):
 SPILLS = {"cuda": spills_of_cuda, "rocm": spills_of_rocm, "metal": spills_of_metal}
 
 
-@pytest.mark.parametrize("target", TARGETS)
-@pytest.mark.parametrize(("path", "number"), list(_cases()))
+@pytest.mark.parametrize(("path", "number", "target"), list(_cases()))
 def test_an_example_becomes_machine_code(path, number, target):
     case = module(path).CASES[number]
     args = case.inputs(np.random.default_rng(0))
