@@ -119,7 +119,8 @@ def torch(session: nox.Session) -> None:
     """Operators of torch and arrays of JAX on this processor; CI leaves them out for their size."""
     session.install("torch", f"--index-url={TORCH_FOR_CPU}")  # without the libraries of GPUs
     install_all(session, *dependency_groups(WORKSPACE, "test"), "jax", "numpy")
-    folders = ("tests/torch", "tests/e2e/test_torch_ops.py", "tests/e2e/test_libraries.py")
+    page = "tests/docs/test_programs.py::test_a_page_does_what_it_says[docs/tutorial/10-torch.md]"
+    folders = ("tests/torch", "tests/e2e/test_torch_ops.py", "tests/e2e/test_libraries.py", page)
     session.run("pytest", "-n", "1", "-m", "not gpu", *(session.posargs or folders))
 
 
@@ -200,11 +201,20 @@ def opencl_device(session: nox.Session) -> None:
 
 @nox.session
 def surface(session: nox.Session) -> None:
-    """Write the stub and the pages that list the names of the language; `-- --check` compares."""
+    """Write the stub and every generated page but docs/errors.md; `-- --check` compares."""
     extras = {r for name in PACKAGES for r in requirements(name, "test") if r[:5] != "tile-"}
     install_all(session, *sorted(extras))
-    for script in ("stubs", "reference", "surface"):
+    scripts = ("stubs", "reference", "surface", "pictures", "performance", "cookbook", "llms")
+    for script in scripts:  # the last one tells of the others
         session.run("python", f"docs/generate/{script}.py", *session.posargs)
+
+
+@nox.session
+def docs(session: nox.Session) -> None:
+    """The site in build/site, every warning an error; its programs are run by `tests`."""
+    session.install(*dependency_groups(WORKSPACE, "docs"))
+    quiet = {"NO_MKDOCS_2_WARNING": "1"}  # the theme's notice of its successor
+    session.run("mkdocs", "build", "--strict", *session.posargs, env=quiet)
 
 
 @nox.session
