@@ -4,6 +4,7 @@ that are built together are told apart.
 
 import dataclasses
 import json
+from collections import Counter
 
 import pytest
 
@@ -81,6 +82,14 @@ def test_a_session_is_gone_on_with(tmp_path, monkeypatch):
     with pytest.raises(TileError, match="cannot go on"):
         read_report(kept, asked)
     assert read_report(tmp_path / "none.json", asked) == Report()
+
+
+def test_a_kept_report_has_its_counts(tmp_path):
+    kept, asked = tmp_path / "report.json", Options(count=3, seed=1, targets=(CPU,))
+    built = Counter({CPU: 2, "other in emulator": 1})
+    report = Report(programs=3, cases=9, built=built, refused=Counter({"E0702": 4}), seconds=0.5)
+    write_report(kept, report, asked)
+    assert read_report(kept, asked) == report
 
 
 class InTurn:

@@ -86,7 +86,7 @@ def _run(options: argparse.Namespace) -> ExitStatus:
     report = fuzz(chosen, each, done)
     files = [_write(options.corpus, m) for m in report.mistakes] if options.corpus else []
     if options.json:
-        print(json.dumps({**asdict(report), "files": [str(f) for f in files]}))
+        print(json.dumps({**report.plain(), "files": [str(f) for f in files]}))
     else:
         print(_told(report, files))
     return ExitStatus.FOUND if report.mistakes else ExitStatus.DONE

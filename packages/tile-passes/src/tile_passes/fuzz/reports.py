@@ -75,6 +75,11 @@ class Report:
         self.refused += other.refused
         self.mistakes += other.mistakes
 
+    def plain(self) -> dict[str, object]:
+        """The same for JSON. `asdict` alone would make each Counter anew from its pairs, and count
+        those."""
+        return asdict(self) | {"built": dict(self.built), "refused": dict(self.refused)}
+
 
 def _same(options: Options) -> dict[str, object]:
     """What has to be the same for a report to be gone on with: how many programs is not."""
@@ -85,7 +90,7 @@ def _same(options: Options) -> dict[str, object]:
 
 def write_report(path: Path, report: Report, options: Options) -> None:
     """Keep a report; the file is whole at any time."""
-    text = json.dumps({"options": _same(options), "report": asdict(report)}, indent=1)
+    text = json.dumps({"options": _same(options), "report": report.plain()}, indent=1)
     part = path.with_name(path.name + ".part")
     part.write_text(text + "\n", encoding="utf-8")
     part.replace(path)
