@@ -47,17 +47,23 @@ MEASURED = {
     "attention_backward": Measured(
         prefix="attention backward d", shown="attention backward d128 full 4x8192"
     ),
+    "attention_backward_roles": Measured(
+        prefix="attention backward by roles", shown="attention backward by roles d128 full 4x8192"
+    ),
     "attention_tuned": Measured(prefix="attention d", shown="attention d128 full 8192"),
     "column_sum": Measured(prefix="column_sum", shown="column_sum f32 32768x8192"),
     "flash_decoding": Measured(prefix="gqa decode", shown="gqa decode batch 128"),
     "gemm_fp8": Measured(prefix="fp8", shown="fp8 tensor 8192x8192x8192", operand_bytes=1),
     "gemm_int8": Measured(prefix="int8", shown="int8 4096x4096x4096", operand_bytes=1),
-    "gemm_skinny": Measured(prefix="skinny", shown="skinny f16 NN 16x4096x14336"),
+    "gemm_skinny": Measured(prefix="skinny f16", shown="skinny f16 NN 16x4096x14336"),
     "gemm_tuned": Measured(prefix="gemm f16", shown="gemm f16 NN 8192x8192x8192"),
     "gemm_w4a16": Measured(prefix="w4a16", shown="w4a16 4096x8192x8192"),
     "gemv": Measured(prefix="w4a16 1x", shown="w4a16 1x8192x8192"),
     "layer_norm": Measured(prefix="layer_norm", shown="layer_norm f16 32768x8192"),
     "mla_decode": Measured(prefix="mla decode batch", shown="mla decode batch 128 keys 8192"),
+    "mla_decode_roles": Measured(
+        prefix="mla decode by roles", shown="mla decode by roles batch 128 keys 8192"
+    ),
     "rms_norm": Measured(prefix="rms_norm", shown="rms_norm f16 32768x8192"),
     "softmax": Measured(prefix="softmax", shown="softmax f16 32768x8192"),
     "transpose": Measured(prefix="transpose", shown="transpose f32 16384"),
