@@ -7,7 +7,7 @@ operand layouts say all of that; nothing here knows an instruction.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from tile_ir import build as b
@@ -20,7 +20,7 @@ from tile_passes.lower.threads.addresses import ZERO, bits_of
 from tile_passes.lower.threads.bits import bits_below
 from tile_passes.lower.threads.context import declared
 from tile_passes.lower.threads.moves import move
-from tile_passes.lower.threads.pieces import Item, Items, Piece
+from tile_passes.lower.threads.pieces import Item, Items, Piece, assemble
 from tile_passes.lower.threads.spread import ONE, over_box, relabel
 from tile_passes.lower.threads.steps import StepOperands, Steps
 
@@ -187,14 +187,14 @@ def _matrix_region(region: Region, step: Expr, size: int, axis: int) -> Region:
 def lower_product(s: Gemm, plan: MatrixTiling, cx: ThreadContext) -> Items:
     """The product of whole tiles added to an accumulator that lies as the plan says."""
     before, a_name, whole_a = _registers_of_a(s, plan, cx)
+    staged, in_memory = _memory_of_b(s, cx)
 
     def operands() -> StepOperands:
-        return _step_operands(s, plan, a_name, whole_a, cx)
+        return _step_operands(in_memory, plan, a_name, whole_a, cx)
 
     own, step = operands(), cx.names.var("kk")
     cx.bits[step] = bits_below(plan.steps)
-    # Apart, so that barriers can go between: b from registers passes through shared memory.
-    body = (*own.load(step), Piece((own.multiply(step),)))
+    body = Piece((*assemble(own.load(step)), own.multiply(step)))
     loop = For(
         var=step,
         start=ZERO,
@@ -204,8 +204,8 @@ def lower_product(s: Gemm, plan: MatrixTiling, cx: ThreadContext) -> Items:
         body=(),
         span=s.span,
     )
-    steps = Steps(loop, (("body", body),), count=plan.steps, own=own, operands=operands)
-    return (*before, own.declared, steps)
+    steps = Steps(loop, (("body", (body,)),), count=plan.steps, own=own, operands=operands)
+    return (*before, *staged, own.declared, steps)
 
 
 def _step_operands(
@@ -250,6 +250,18 @@ def _registers_of_a(s: Gemm, plan: MatrixTiling, cx: ThreadContext) -> tuple[Ite
     held, alloc = cx.fragment("a_r", buffer.dtype, plan.operand_a.output_shape, plan.operand_a)
     before = (declared(alloc), *move(s.a, b.whole(held), cx, span=s.span))
     return before, held.name, True
+
+
+def _memory_of_b(s: Gemm, cx: ThreadContext) -> tuple[Items, Gemm]:
+    """What to do before all steps, and the product with b in memory: a step takes rows of b, and
+    those of registers are in some threads only."""
+    buffer = cx.buffers[s.b.buffer]
+    if buffer.scope != "fragment":
+        return (), s
+    extents = [int(r.extent.value) for r in s.b.ranges]  # type: ignore[attr-defined]  # tiles are static
+    stage, alloc = cx.shared(f"{buffer.name}_st", buffer.dtype, extents)
+    full = b.whole(stage)
+    return (declared(alloc), *move(s.b, full, cx, span=s.span)), replace(s, b=full)
 
 
 def _multiply(
