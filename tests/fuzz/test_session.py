@@ -14,7 +14,7 @@ from tile_ir.ops import Alloc
 from tile_ir.rewrite import map_stmts, walk, with_body
 from tile_ir.text import print_function
 from tile_ir.verify import verify
-from tile_passes.fuzz import cases, chunks, session
+from tile_passes.fuzz import cases, checks, chunks, session
 from tile_passes.fuzz.built import built_changes, merged
 from tile_passes.fuzz.cases import drawn, every_target, pipeline_of
 from tile_passes.fuzz.checks import Finding, first_change
@@ -62,6 +62,18 @@ def test_pipelines_lack_only_what_they_may():
 def test_right_passes_are_found_right():
     report = fuzz(Options(count=4, seed=1, targets=(CPU,), build=False))
     assert (report.programs, report.cases, report.mistakes) == (4, 4, [])
+
+
+def test_an_oracle_that_fails_is_a_mistake_like_others(monkeypatch):
+    def fails(_):
+        raise OverflowError("too large")
+
+    monkeypatch.setattr(checks, "oracle", fails)
+    (mistake,) = fuzz(Options(count=1, seed=1, targets=(CPU,), build=False)).mistakes
+    assert (mistake.kind, mistake.where) == ("crash", "oracle")
+    assert mistake.message == "OverflowError: too large"
+    (case, *_) = drawn(1, (CPU,), thin=False)
+    assert print_function(case.function) in mistake.text
 
 
 def test_a_session_is_gone_on_with(tmp_path, monkeypatch):

@@ -189,7 +189,8 @@ def _select(cx: Context, e: ex.Select) -> Eval:
             x, y = t(env), f(env)
         if spread:
             c = np.asarray(c)[..., None]
-        return np.asarray(np.where(c, x, y), container)
+        # numpy has no common type for numbers of Python's beyond its default integer.
+        return np.where(c, np.asarray(x, container), np.asarray(y, container))
 
     return run
 

@@ -37,9 +37,10 @@ class Finding:
 
     `kind`: "meaning" (other values), "fault" (the oracle refuses to run the program), "invalid"
     (the verifier refuses it), "text" (its text reads back as another program), "crash" (a pass, an
-    emitter or a toolchain ended with an exception that names no mistake of the user's), "built"
-    (the compiled program computes other values). `where` is the name of the pass, or the step
-    after the passes ("emit", "build", "run"); `position` its place in the pipeline.
+    emitter, a toolchain or the oracle ended with an exception that names no mistake of the user's),
+    "built" (the compiled program computes other values). `where` is the name of the pass, or the
+    step before or after the passes ("oracle", "emit", "build", "run"); `position` its place in the
+    pipeline, -1 before it.
     """
 
     kind: str
@@ -89,10 +90,14 @@ def first_change(case: Case, settled: Settled | None = None) -> Outcome:
     a program that means nothing before any pass.
     """
     known = Settled() if settled is None else settled
-    if known.want is None:
-        known.want = oracle(case)
-    want = known.want
     state, pending, refused = State(function=case.function), list[_Made](), None
+    try:
+        want = known.want = oracle(case) if known.want is None else known.want
+    except TileError:
+        raise
+    except Exception as error:  # no program that is valid may end the oracle so
+        found = Finding(kind="crash", where="oracle", position=-1, message=_named(error))
+        return Outcome(finding=found, refused=None, state=state, want={})
     cx, steps = PassContext(target=spec_of(case.target)), case.pipeline.steps
     finding = _misread(_Made(0, "parse", case.function))
     for position, step in enumerate(steps):
@@ -143,7 +148,7 @@ def _stepped(
     except TileError as error:
         return state, None, error.code
     except Exception as error:  # whatever a defect raises is what is looked for
-        text = f"{type(error).__name__}: {error}"
+        text = _named(error)
         return state, Finding(kind="crash", where=name, position=position, message=text), None
     if after.function is not state.function and (found := verify(after.function)):
         text = found[0].render()
@@ -192,13 +197,17 @@ def _compared(case: Case, made: _Made, want: Arrays) -> Finding | None:
     except TileError as error:
         kind, message = "fault", f"{error.code}: {error.message}"
     except Exception as error:  # a program that the verifier should have refused
-        kind, message = "fault", f"{type(error).__name__}: {error}"
+        kind, message = "fault", _named(error)
     else:
         found = said_of(case, got, want)
         if found is None:
             return None
         kind, message = "meaning", found
     return Finding(kind=kind, where=made.name, position=made.position, message=message)
+
+
+def _named(error: Exception) -> str:
+    return f"{type(error).__name__}: {error}"
 
 
 def _strict(case: Case, made: _Made) -> bool:

@@ -93,6 +93,8 @@ def _put(waiting: dict[tuple[str, str | None], list[Case]], case: Case) -> None:
 
 
 def _shortened(case: Case, finding: Finding, options: Options) -> Mistake:
+    if finding.position < 0:  # edits are judged by the oracle, which fails here
+        return _mistake(case, case, finding, None)
     steps = case.pipeline.steps[: finding.position + 1]
     cut = replace(case, pipeline=Pipeline(steps))
     return _mistake(case, reduced(cut, shows_at_last(finding), options.reduce), finding, None)
