@@ -321,7 +321,8 @@ def _shared_options(
     if operands and len(shape) in (2, 3):
         accepted = _accepted(plan, cx, kernel, buffer, operands, found)
         bits = buffer.dtype.storage_bits
-        made = swizzled(shape[-2:], bits, accepted)
+        in_ring = any(fill.buffer.name == buffer.name for fill in found.fills)
+        made = swizzled(shape[-2:], bits, accepted, gapless=in_ring)
         if made is not None and len(shape) > 2:
             made = with_slots(made, shape[0], bits)
         if made is not None:
@@ -357,12 +358,16 @@ def _accepted(
 
 
 def swizzled(
-    shape: tuple[int, ...], bits: int, accepted: frozenset[str] | None
+    shape: tuple[int, ...], bits: int, accepted: frozenset[str] | None, *, gapless: bool = False
 ) -> TileLayout | None:
-    """Panels of the widest swizzled row that divides the last axis."""
+    """Panels of the widest swizzled row that divides the last axis; `gapless`: tiles of which one
+    ends where the pattern of the next may begin."""
     for row in _ROW_BYTES:
         made = _panelled((shape[0], shape[1]), bits, row)
-        if made is not None and (accepted is None or str(made.swizzle) in accepted):
+        if made is None or (accepted is not None and str(made.swizzle) not in accepted):
+            continue
+        unit = made.swizzle.alignment * 8 if made.swizzle is not None else bits
+        if not gapless or shape[0] * shape[1] * bits % unit == 0:
             return made
     return None
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tile_ir.diag import TileError
+from tile_ir.layout import TileLayout, parse_layout
 from tile_ir.ops import Alloc, Combine, View
 from tile_ir.rewrite import declared, walk
 from tile_passes.analysis.liveness import Interval, live_ranges
@@ -85,7 +86,7 @@ def _kernel(
     slots = ring_slots(found, kernel, plan) | {o.buffer.name: o.depth for o in stores}
     viewed = {s.source for s in walk(body) if isinstance(s, View)}
     inboxes = {s.inbox.buffer for s in walk(body) if isinstance(s, Combine)}  # others write them
-    sizes = {b.name: copy_bytes(b) * slots.get(b.name, 1) for b in made}
+    sizes = {b.name: _bytes(plan, kernel, b, slots.get(b.name, 1)) for b in made}
     lives = {
         name: life
         for name, life in live_ranges(body, buffers).items()
@@ -115,6 +116,16 @@ def _kernel(
         )
     reason = f"{sum(sizes.values())} bytes of buffers"
     return decide(plan, cx, f"{kernel}.shared_bytes", total, reason=reason, allowed=(total,))
+
+
+def _bytes(plan: Plan, kernel: str, buffer: Buffer, slots: int) -> int:
+    """Bytes of all slots of a buffer; each begins where the pattern of a swizzle begins."""
+    one = copy_bytes(buffer)
+    text = str(plan.value(f"{kernel}.{buffer.name}.layout", ""))
+    tile = parse_layout(text) if text and slots > 1 else None
+    if isinstance(tile, TileLayout) and tile.swizzle is not None:
+        one = -(-one // tile.swizzle.alignment) * tile.swizzle.alignment
+    return one * slots
 
 
 def _pinned(cx: PassContext, kernel: str, sizes: Mapping[str, int]) -> dict[str, int] | None:
