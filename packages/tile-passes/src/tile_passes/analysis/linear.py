@@ -123,14 +123,25 @@ class Linearizer:
         if isinstance(e, Const):
             return Linear(const=int(e.value))
         if isinstance(e, Unary) and e.op == "neg":
-            return self(e.a).scaled(-1)
+            return self._unless_wrapped(self(e.a).scaled(-1), e)
         if isinstance(e, Cast) and _widens(e.a.dtype, e.dtype):
             return self(e.a)
         if isinstance(e, Binary):
             rule = _RULES.get(e.op)
             if rule is not None:
-                return rule(self, e)
+                found = rule(self, e)
+                return self._unless_wrapped(found, e) if e.op in _WRAPPING else found
         return self.atom(e)
+
+    def _unless_wrapped(self, sum_: Linear, e: Expr) -> Linear:
+        """The sum where its numbers are those of `e`: a type that is no index wraps around, and
+        does where the sum is not known to fit it."""
+        if e.dtype.is_signed and e.dtype.bits >= _INDEX_BITS:
+            return sum_
+        lo, hi = self._bounds(sum_)
+        if lo is None or hi is None or lo < e.dtype.min_value or hi > e.dtype.max_value:
+            return self.atom(e)
+        return sum_
 
     def atom(self, e: Expr) -> Linear:
         """The sum of this one atom, or what is known to equal it."""
@@ -252,6 +263,10 @@ def _widens(src: DType, dst: DType) -> bool:
         return False
     return src.min_value >= dst.min_value and src.max_value <= dst.max_value
 
+
+_WRAPPING = frozenset({"add", "sub", "mul", "shl"})
+_INDEX_BITS = 32
+"""Signed numbers of that width count elements of memory, which are fewer than would wrap."""
 
 _RULES: dict[str, Callable[[Linearizer, Binary], Linear]] = {
     "add": Linearizer.add,
