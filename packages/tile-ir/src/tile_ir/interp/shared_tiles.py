@@ -34,14 +34,18 @@ def run_length(buffer: Buffer) -> int:
 
 
 def twin(cx: Context, buffer: Buffer) -> str | None:
-    """The tile whose memory a flat buffer names as well: one of its type at its offset."""
+    """The tile whose memory a flat buffer names as well: the last one of its type at its offset
+    that is declared before it. Earlier ones may be of another kernel."""
     if not cx.threads or buffer.scope != "shared" or buffer.layout is not None:
         return None
+    found = None
     for other in cx.buffers.values():
+        if other.name == buffer.name:
+            break
         same = (other.offset, other.dtype) == (buffer.offset, buffer.dtype)
         if same and buffer.offset is not None and is_tile(cx, other):
-            return other.name
-    return None
+            found = other.name
+    return found
 
 
 def places(buffer: Buffer) -> Array:

@@ -148,7 +148,8 @@ class VectorBody:
         assert isinstance(s, Store)
         partial = self.sums.get(s.buffer)
         if partial is not None:
-            assert isinstance(s.value, Binary)
+            if not isinstance(s.value, Binary):  # another iteration's copy was folded
+                raise NotVectorizable(f"{s.buffer} gets what changes nothing")
             old = Load(partial.name, (), partial.dtype)
             total = Binary(s.value.op, old, self.vector(s.value.b), partial.dtype)
             return Store(buffer=partial.name, indices=(), value=total, span=s.span)
