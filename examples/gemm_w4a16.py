@@ -40,7 +40,7 @@ def pack(weights, scales, zeros):
     return words.view(np.int32), np.ascontiguousarray(facts.T).view(np.int32)
 
 
-def unpack(words, facts, kept=np.float16):
+def unpack(words, facts, kept: type = np.float16):
     """The float64 weights that `pack` packed, each rounded as a kernel keeps them."""
     n, groups = len(words), len(facts)
     bits = 4 * np.arange(4, dtype=np.uint32)[:, None, None] + np.array([0, 16], np.uint32)

@@ -86,7 +86,7 @@ def check_ranks(target, M=512, N=384, K=1024, chunks=4):
     a, b = normal(rng, M, K, dtype=dtype), normal(rng, K, N, dtype=dtype)
     whole = a.astype(np.float64) @ b.astype(np.float64)
     mine = np.split(a, ranks, axis=1)[rank], np.split(b, ranks)[rank]
-    mine = tuple(torch.from_numpy(x.copy()).to(device) for x in mine)
+    left, right = (torch.from_numpy(x.copy()).to(device) for x in mine)
     kernel, element = built_for(matmul_into, target, None), T.dtype(dtype)
 
     def product(a, b, c):
@@ -96,10 +96,12 @@ def check_ranks(target, M=512, N=384, K=1024, chunks=4):
     atol = sum_error(K) + (2 * ranks - 1) * unit(dtype) / 2 * 5 * K**0.5
     for scatter in (False, True):
         expected = rows_of_rank(whole, chunks, rank, ranks) if scatter else whole
-        got = product_of_ranks(product, *mine, chunks, scatter).cpu().double().numpy()
+        got = product_of_ranks(product, left, right, chunks, scatter).cpu().double().numpy()
         off = np.abs(got - expected).max()
         assert off <= atol, f"rank {rank}: {off} off, {atol} allowed"
-    times = [milliseconds(lambda n=n: product_of_ranks(product, *mine, n), device) for n in (1, 4)]
+    times = [
+        milliseconds(lambda n=n: product_of_ranks(product, left, right, n), device) for n in (1, 4)
+    ]
     print(
         f"rank {rank} of {ranks} agrees with float64; "
         f"one chunk {times[0]:.2f} ms, four {times[1]:.2f} ms",
