@@ -19,10 +19,10 @@ from tile_ir.types import i32
 from tile_passes.lower.threads.addresses import static_shape
 from tile_passes.lower.threads.context import guarded, put
 from tile_passes.lower.threads.pieces import Items, Nest, Piece
-from tile_passes.lower.threads.spread import over_box, register
+from tile_passes.lower.threads.spread import dealt, over_box, register
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from tile_ir.expr import Expr
     from tile_ir.opdef import Body, Stmt
@@ -39,7 +39,7 @@ def lower_combine(s: Stmt, cx: ThreadContext) -> Items:
     assert isinstance(s, Combine)
     sums = cx.buffers[s.dst.buffer]
     zero = b.const(0, i32)
-    share = _by_threads(s, cx) or _by_elements(s, cx)
+    share = _in_memory(s, cx) or _by_threads(s, cx) or _by_elements(s, cx)
     size = prod(static_shape(sums)) * sums.dtype.storage_bits // 8
     expected = BarrierExpect(barrier=s.onto, index=zero, bytes=size, span=s.span)
     wait = BarrierWait(barrier=s.onto, index=zero, parity=zero, span=s.span)
@@ -55,6 +55,27 @@ class _Share:
 
     sent: Body
     taken: Body
+
+
+def _in_memory(s: Combine, cx: ThreadContext) -> _Share | None:
+    """Sums that no layout put into registers: every thread has a share of the elements."""
+    sums, inbox = cx.buffers[s.dst.buffer], cx.buffers[s.inbox.buffer]
+    if sums.scope == "fragment":
+        return None
+    shape = static_shape(sums)
+    over = cx.spread(dealt(shape, cx.threads, 1), shape)
+    (mine,), (place,) = cx.place(sums, over.at), cx.place(inbox, (_number(over.at, shape),))
+    steps = (_sent(s, mine, place, 1), _added(s, cx, mine, place))
+    sent, taken = (over.nest(guarded((x,), over.first, span=s.span), s.span) for x in steps)
+    return _Share(sent, taken)
+
+
+def _number(at: Sequence[Expr], shape: Sequence[int]) -> Expr:
+    """The number of an element, rows in order."""
+    number: Expr = b.const(0, i32)
+    for index, extent in zip(at, shape, strict=True):
+        number = b.add(b.mul(number, extent), index)
+    return number
 
 
 def _by_threads(s: Combine, cx: ThreadContext) -> _Share | None:
@@ -87,10 +108,7 @@ def _by_elements(s: Combine, cx: ThreadContext) -> _Share:
     layout = over_box(cx.layout(sums), cx.threads)
     assert layout is not None  # it is that of the threads
     over = cx.spread(layout, shape)
-    at: Expr = b.const(0, i32)
-    for index, extent in zip(over.at, shape, strict=True):
-        at = b.add(b.mul(at, extent), index)
-    (place,) = cx.place(inbox, (at,))
+    (place,) = cx.place(inbox, (_number(over.at, shape),))
     mine = register(cx.layout(sums), over, range(len(shape)))
     assert mine is not None  # the iterations are those of the fragment's own layout
     sent = guarded((_sent(s, mine, place, 1),), over.first, span=s.span)
