@@ -38,6 +38,7 @@ def added(A: T.Tensor((16,), T.float32), B: T.Tensor((16,), T.float32)):
 
 
 def test_a_kernel_says_how_exact_it_is():
+    pytest.importorskip("tile_cpu")
     kernel = tile.compile(added, target="cpu")
     a, b = np.full(16, 0.1, np.float32), np.ones(16, np.float32)
     report = kernel.numerics(a, b)
@@ -49,6 +50,7 @@ def test_a_kernel_says_how_exact_it_is():
 
 
 def test_the_command(file, capsys):
+    pytest.importorskip("tile_cpu")
     assert cli.main(["numerics", file, "N=64", "--target", "cpu"]) == 0
     assert "B: f16 64, 64 elements against float64" in capsys.readouterr().out
     assert cli.main(["numerics", file, "N=64", "--target", "cpu", "--json"]) == 0
