@@ -18,7 +18,7 @@ from tile_ir.diag import TileError
 from tile_tune import Configuration, Database, ProcessExecutor, derive
 from tile_tune.autotuned import Autotuned, variant
 from tile_tune.database import DatabaseWarning
-from tile_tune.identity import bucket, digest_of, power_of_two
+from tile_tune.identity import bucket, digest_of, key_for, power_of_two
 from tile_tune.problem import with_options
 
 FACTOR = 3.0
@@ -337,6 +337,22 @@ def test_a_rank_hears_of_failure_and_does_not_wait_for_ever(store, pool, monkeyp
     with pytest.raises(TileError) as caught:
         tuned(scale, executor_that_refuses()).best(X)
     assert caught.value.notes[0].startswith("tuning failed in rank 0: E2204")
+
+
+def test_a_rank_hears_of_whatever_ended_rank_0(store, monkeypatch):
+    from tile_tune.agreement import agreed
+
+    def stopped():
+        raise KeyboardInterrupt
+
+    key = key_for(scale, {"X": X}, select("cpu"))
+    as_rank(monkeypatch, 0)
+    with pytest.raises(KeyboardInterrupt):
+        agreed(store, key, stopped)
+    as_rank(monkeypatch, 1)
+    with pytest.raises(TileError) as caught:
+        agreed(store, key, stopped)
+    assert caught.value.notes[0].startswith("tuning failed in rank 0: KeyboardInterrupt")
 
 
 def test_a_rank_does_not_take_what_it_refused(store, pool, monkeypatch):

@@ -43,9 +43,15 @@ def agreed(
         return _awaited(database, key, rank, refused)
     try:
         return tune()
-    except TileError as error:
-        database.record_failure(key, knobs.job(), f"{error.code}: {error.message}")
+    except BaseException as error:  # whatever ends it, the others need not wait
+        database.record_failure(key, knobs.job(), _said(error))
         raise
+
+
+def _said(error: BaseException) -> str:
+    if isinstance(error, TileError):
+        return f"{error.code}: {error.message}"
+    return f"{type(error).__name__}: {error}"
 
 
 def _awaited(database: Database, key: Key, rank: int, refused: Record | None) -> Record:
