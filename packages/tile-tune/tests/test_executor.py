@@ -108,6 +108,18 @@ def test_kill_ends_everything_at_once():
     assert time.monotonic() - begin < 60
 
 
+@pytest.mark.parametrize("delay", [0, 0.02, 0.1, 0.4])
+def test_a_pool_killed_at_any_moment_ends_its_threads(delay):
+    """An exception in one of them would be a warning, and so an error."""
+    pool = ProcessExecutor(2)
+    running = [pool.submit(time.sleep, 600) for _ in range(3)]
+    time.sleep(delay)
+    pool.kill()
+    pool.shutdown(wait=True)
+    assert all(f.done() for f in running)
+    assert all(w.connection is None and w.process is None for w in pool._made)
+
+
 IN_STAGES = "from tile_tune.worker import restart_clock\nimport time\nfor _ in range(4):\n"
 
 

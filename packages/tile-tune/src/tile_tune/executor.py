@@ -160,7 +160,8 @@ def _work(worker: _Worker, tasks: queue.SimpleQueue[_Task | None]) -> None:
 
 def _stop(workers: Sequence[_Worker]) -> None:
     for worker in workers:
-        worker.stop()
+        worker.is_over = True
+        worker.end_process()
 
 
 class _Worker:
@@ -174,6 +175,8 @@ class _Worker:
         self.connection: Connection | None = None
         self.log: IO[bytes] | None = None
         self.start_bytes = 0
+        self.is_over = False
+        """Whether its process, also one that starts this moment, has to end."""
 
     def run(self, task: _Task) -> tuple[bool, Any]:
         """Whether it is a result, and it or the exception. The process is gone after a crash."""
@@ -189,6 +192,8 @@ class _Worker:
                     end = inf if limit is None else monotonic() + limit
                 elif monotonic() > end:
                     return False, self._timed_out(limit)
+                elif self.is_over:
+                    return False, self._crashed("it was ended")
                 elif self._is_too_large(process.pid):
                     return False, self._crashed("it took more memory than a trial may")
             answer: tuple[bool, Any] = pickle.loads(message)
@@ -249,14 +254,20 @@ class _Worker:
     def _is_too_large(self, pid: int) -> bool:
         return self.memory_limit is not None and _resident(pid) > self.memory_limit
 
-    def stop(self) -> None:
-        """End the process and whatever it started."""
-        process, self.process = self.process, None
-        if process is not None:
+    def end_process(self) -> None:
+        """End the process and whatever it started, from any thread. The connection is left to the
+        thread that works: the number of a file closed under it may be another one's by then."""
+        process = self.process
+        if process is not None and process.returncode is None:
             with suppress(OSError):
                 os.killpg(process.pid, signal.SIGKILL)
             process.kill()
             process.wait()
+
+    def stop(self) -> None:
+        """End the process and close what belongs to it; of the thread that works."""
+        self.end_process()
+        self.process = None
         for held in (self.connection, self.log):
             if held is not None:
                 held.close()
