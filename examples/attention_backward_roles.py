@@ -21,10 +21,10 @@ BLOCK = 128
 """Keys of a block of threads, half of them for each group."""
 
 
-def place(i, d):
-    """Where the gradient of row i and column d of 64 x 64 lies: by register of four, then thread,
-    then the thread's four, as a matrix unit deals its results out."""
-    return d // 8, i // 16, i % 8, d % 8 // 2, i // 8 % 2 * 2 + d % 2
+def place(at, i, d):
+    """Where the gradient of row i and column d of the 64 x 64 at `at` lies: by register of four,
+    then thread, then the thread's four, as a matrix unit deals its results out."""
+    return *at, d // 8, i // 16, i % 8, d % 8 // 2, i // 8 % 2 * 2 + d % 2
 
 
 @T.macro
@@ -53,7 +53,7 @@ def finished(sums, dQ, scale, step):
         T.copy(sums[b, h, m, :, :, :, :, :, :, :], sums_s)
         for i, d in T.Parallel(BLOCK, dim):
             group = i % step // 64 if step > 64 else d // 64
-            dq[i, d] = scale * sums_s[(i // step, group, *place(i % 64, d % 64))]
+            dq[i, d] = scale * sums_s[place((i // step, group), i % 64, d % 64)]
         T.copy(dq, dQ[b, h, m * BLOCK, 0])
 
 
@@ -63,7 +63,7 @@ def add(dq, sums, b, h, tile, group):
     per = sums.shape[3]
     T.assume(tile // per < sums.shape[2])
     for i, d in T.Parallel(64, 64):
-        T.atomic_add(sums[(b, h, tile // per, tile % per, group, *place(i, d))], dq[i, d])
+        T.atomic_add(sums[place((b, h, tile // per, tile % per, group), i, d)], dq[i, d])
 
 
 @T.macro
