@@ -50,6 +50,13 @@ def test_cosize_of_a_swizzled_tile_ends_with_a_block():
     assert small.cosize(16) == 10
 
 
+def test_tiles_behind_one_another_begin_where_a_pattern_begins():
+    assert parse_layout("m (2:16) k (16:1)").pitch(32) == 32
+    small = parse_layout("m (2:16) k (16:1) swizzle<2,4,3>")  # 128 bytes of a pattern of 512
+    assert (small.cosize(32), small.pitch(32)) == (32, 128)
+    assert parse_layout("m (9:64) k (64:1) swizzle<3,4,3>").pitch(16) == 1024
+
+
 def test_sub_byte_elements_move_in_whole_chunks():
     layout = parse_layout("m (16:256) k (256:1) swizzle<3,4,3>")
     assert layout.byte_offset((1, 0), 4) == 128 + 16

@@ -31,6 +31,13 @@ class TileLayout(DigitLayout):
     def output_names(self) -> tuple[str, ...]:
         return (OFFSET,)
 
+    def pitch(self, element_bits: int) -> int:
+        """Return how many elements lie from one such tile to the next where several stand one
+        behind another: each begins where the pattern of the swizzle begins."""
+        size = self.cosize(element_bits)
+        unit = 1 if self.swizzle is None else self.swizzle.alignment * 8 // element_bits
+        return -(-size // unit) * unit
+
     def axis(self, name: str) -> Axis:
         """Return one input axis. Raises E0304 when there is none of that name."""
         for axis in self.inputs:

@@ -366,18 +366,14 @@ def swizzled(
         made = _panelled((shape[0], shape[1]), bits, row)
         if made is None or (accepted is not None and str(made.swizzle) not in accepted):
             continue
-        unit = made.swizzle.alignment * 8 if made.swizzle is not None else bits
-        if not gapless or shape[0] * shape[1] * bits % unit == 0:
+        if not gapless or made.pitch(bits) == shape[0] * shape[1]:
             return made
     return None
 
 
 def with_slots(tile: TileLayout, slots: int, bits: int) -> TileLayout:
     """The layout of so many tiles one after another, with their number as first axis."""
-    size = tile.cosize(bits)
-    if tile.swizzle is not None:  # every tile begins where the pattern begins
-        unit = tile.swizzle.alignment * 8 // bits
-        size = -(-size // unit) * unit
+    size = tile.pitch(bits)
     (out,) = tile.output_names
     digits = [(Digit(slots, out, size),), *(axis.digits for axis in tile.inputs)]
     inputs = tuple(Axis(f"d{i}", tuple(d)) for i, d in enumerate(digits))

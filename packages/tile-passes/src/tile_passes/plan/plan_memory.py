@@ -119,12 +119,11 @@ def _kernel(
 
 
 def _bytes(plan: Plan, kernel: str, buffer: Buffer, slots: int) -> int:
-    """Bytes of all slots of a buffer; each begins where the pattern of a swizzle begins."""
-    one = copy_bytes(buffer)
+    """Bytes of all slots of a buffer, as far apart as their layout says."""
     text = str(plan.value(f"{kernel}.{buffer.name}.layout", ""))
     tile = parse_layout(text) if text and slots > 1 else None
-    if isinstance(tile, TileLayout) and tile.swizzle is not None:
-        one = -(-one // tile.swizzle.alignment) * tile.swizzle.alignment
+    bits = buffer.dtype.storage_bits
+    one = tile.pitch(bits) * bits // 8 if isinstance(tile, TileLayout) else copy_bytes(buffer)
     return one * slots
 
 

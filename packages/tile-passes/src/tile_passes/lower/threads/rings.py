@@ -29,10 +29,7 @@ __all__ = ["at_slots", "with_slot_axis"]
 def with_slot_axis(buffer: Buffer) -> Buffer:
     """The buffer with its slots as first axis, one whole tile apart."""
     layout = tile_layout(buffer)
-    size = layout.cosize(buffer.dtype.storage_bits)
-    if layout.swizzle is not None:  # every slot begins where the pattern begins
-        unit = layout.swizzle.alignment * 8 // buffer.dtype.storage_bits
-        size = -(-size // unit) * unit
+    size = layout.pitch(buffer.dtype.storage_bits)
     (out,) = layout.output_names
     digits = [a.digits for a in layout.inputs]
     axes = [(Digit(buffer.slots, out, size),), *digits]
