@@ -372,8 +372,11 @@ def test_scalars_of_narrow_types_are_rounded_as_in_a_call(tmp_path):
         refused(kernel, "E2010", wrong, 0.0, 0.0)
 
 
+@pytest.mark.filterwarnings("ignore:Accessing the data pointer of FakeTensor")
 def test_arrays_of_torch_serve_a_self_check(tmp_path):
     torch = pytest.importorskip("torch")
+    from torch._subclasses.fake_tensor import FakeTensorMode
+
     kernel = compiled(matmul(32, dtype=T.bfloat16), out_idx=-1)
     given = [(torch.ones(32, 40).bfloat16(), torch.ones(40, 48).bfloat16())]
     made = unpacked(kernel.export(tmp_path, "wheel", self_check=given), tmp_path / "in")
@@ -382,3 +385,16 @@ def test_arrays_of_torch_serve_a_self_check(tmp_path):
     assert "resolve_neg" in refused(made, "E2009", negated, given[0][1])
     swapped = np.zeros((32, 40), ">u2")
     refused(made, "E2002", swapped, given[0][1])
+
+    with FakeTensorMode():
+        fake = [torch.ones(x.shape, dtype=x.dtype) for x in given[0]]
+    refused(made, "E2009", *fake)
+
+    class Elsewhere(torch.Tensor):
+        """What torch says of a tensor that is not on its current device."""
+
+        def __dlpack__(self, **options):
+            raise BufferError("a different device index")
+
+    there = [x.as_subclass(Elsewhere) for x in given[0]]
+    assert np.all(np.asarray(made(*there)).astype(np.float32) == 40.0)

@@ -263,17 +263,30 @@ def _of_dlpack(p: dict[str, Any], array: Any) -> _Held:
         raise KernelError(2009, f"argument {p['name']!r} is negated when it is read: pass "
                           "tensor.resolve_neg()")  # fmt: skip
     try:
-        on_host = array.__dlpack_device__()[0] == 1
-        # Streams are the caller's: -1 asks the exporter for no synchronization of its own.
-        capsule = array.__dlpack__() if on_host else array.__dlpack__(stream=-1)
+        capsule = _capsule_of(array)
     except (BufferError, RuntimeError, TypeError, ValueError) as error:
         text = f"argument {p['name']!r} is not given away by its library: {error}"
         raise KernelError(2009, text) from error
     get = ctypes.pythonapi.PyCapsule_GetPointer
     get.argtypes, get.restype = (ctypes.py_object, ctypes.c_char_p), ctypes.c_void_p
     # A capsule holds a DLManagedTensor, whose first member is the tensor.
-    address = get(capsule, b"dltensor")
-    return _Held(ctypes.cast(address, ctypes.POINTER(_Tensor)), capsule, array)
+    tensor = ctypes.cast(get(capsule, b"dltensor"), ctypes.POINTER(_Tensor))
+    held = tensor.contents
+    if not held.data and all(held.shape[: held.ndim]):
+        # While torch traces a function, tensors stand for others.
+        raise KernelError(2009, f"argument {p['name']!r} is a {type(array).__name__} without "
+                          "memory")  # fmt: skip
+    return _Held(tensor, capsule, array)
+
+
+def _capsule_of(array: Any) -> Any:
+    torch = sys.modules.get("torch")
+    if torch is not None and isinstance(array, torch.Tensor):
+        # The method of a tensor refuses one that is not on the current device; this does not.
+        return torch.utils.dlpack.to_dlpack(array)
+    on_host = array.__dlpack_device__()[0] == 1
+    # Streams are the caller's: -1 asks the exporter for no synchronization of its own.
+    return array.__dlpack__() if on_host else array.__dlpack__(stream=-1)
 
 
 def _scalar(p: dict[str, Any], value: Any) -> Any:
