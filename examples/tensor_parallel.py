@@ -7,7 +7,8 @@ With `scatter` a rank gets its share of each chunk's rows only, which is half of
 
     torchrun --standalone --nproc-per-node=2 examples/tensor_parallel.py --target cpu
 
-runs over gloo, and with `--target cuda` over NCCL. Started alone it checks the kernel.
+runs over gloo, and with `--target cuda` over NCCL. Small products do not pay for their chunks: add
+`--sizes 8192 8192 8192 --blocks 128 256 64 256` there. Started alone it checks the kernel.
 """
 
 import argparse
@@ -22,13 +23,13 @@ import tile_frontend.language as T
 
 
 @tile.jit
-def matmul_into(A, B, C, dtype, block_M=64, block_N=64, block_K=32):
+def matmul_into(A, B, C, dtype, block_M=64, block_N=64, block_K=32, threads=128):
     """C = A @ B, into memory that is there: rows of a larger matrix."""
     M, N, K = T.const("M, N, K")
     A: T.Tensor((M, K), dtype)
     B: T.Tensor((K, N), dtype)
     C: T.Tensor((M, N), dtype)
-    with T.Kernel(T.ceildiv(N, block_N), T.ceildiv(M, block_M), threads=128) as (bx, by):
+    with T.Kernel(T.ceildiv(N, block_N), T.ceildiv(M, block_M), threads=threads) as (bx, by):
         A_s = T.alloc_shared((block_M, block_K), dtype)
         B_s = T.alloc_shared((block_K, block_N), dtype)
         C_l = T.alloc_fragment((block_M, block_N), T.float32)
@@ -70,11 +71,12 @@ def rows_of_rank(whole, chunks, rank, ranks):
     return np.concatenate([np.split(c, ranks)[rank] for c in np.split(whole, chunks)])
 
 
-def check_ranks(target, M=512, N=384, K=1024, chunks=4):
+def check_ranks(target, sizes, blocks, chunks=4):
     """Compare with float64 on every rank, and time chunks that overlap beside a single one."""
     import torch
     import torch.distributed as dist
 
+    M, N, K = sizes
     on_host = target.startswith("cpu")
     dist.init_process_group("gloo" if on_host else "nccl")
     rank, ranks = dist.get_rank(), dist.get_world_size()
@@ -90,7 +92,7 @@ def check_ranks(target, M=512, N=384, K=1024, chunks=4):
     kernel, element = built_for(matmul_into, target, None), T.dtype(dtype)
 
     def product(a, b, c):
-        kernel(a, b, c, dtype=element)
+        kernel(a, b, c, dtype=element, **blocks)
 
     # Sums are within five standard deviations; every summand is rounded once, and each addition.
     atol = sum_error(K) + (2 * ranks - 1) * unit(dtype) / 2 * 5 * K**0.5
@@ -148,6 +150,19 @@ if __name__ == "__main__":
     if "LOCAL_RANK" in os.environ:  # started by torchrun
         parser = argparse.ArgumentParser()
         parser.add_argument("--target", default="cpu", help="cpu or cuda")
-        check_ranks(parser.parse_args().target)
+        parser.add_argument(
+            "--sizes", type=int, nargs=3, default=(512, 384, 1024), metavar=tuple("MNK")
+        )
+        parser.add_argument(
+            "--blocks",
+            type=int,
+            nargs=4,
+            default=(64, 64, 32, 128),
+            metavar="N",
+            help="block_M, block_N, block_K, threads",
+        )
+        given = parser.parse_args()
+        names = ("block_M", "block_N", "block_K", "threads")
+        check_ranks(given.target, given.sizes, dict(zip(names, given.blocks, strict=True)))
     else:
         main(CASES)
