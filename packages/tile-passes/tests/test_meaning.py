@@ -95,6 +95,10 @@ class TestWarpWidth(LegalizePass):
     name = "warp-width"
 
 
+class TestStageOverlaps(LegalizePass):
+    name = "stage-overlaps"
+
+
 class TestBounds(LegalizePass):
     name = "bounds"
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import pytest
 
 from tile_ir.diag import TileError
-from tile_ir.plugin import PassManifest
+from tile_ir.plugin import PassManifest, TargetManifest, discover, load, resolve
 from tile_passes.base import Pass
 from tile_passes.default import LEGALIZE, default_pipeline
 from tile_passes.pipeline import Pipeline, parse_pipeline
@@ -82,6 +84,36 @@ def test_a_manifest_that_cannot_be_placed_is_an_error() -> None:
         place(THREE, manifest(after=("b",), before=("a",)))
     assert caught.value.code == "E0604"
     assert "after b and before a" in caught.value.message
+
+
+FIRST = Pass(name="first", phase="legalize", rewrite=A.rewrite, ensures=("sorted",))
+NEEDY = Pass(name="new", phase="legalize", rewrite=A.rewrite, requires=("sorted",))
+
+
+def test_what_a_pass_requires_is_ensured_before_it() -> None:
+    assert Pipeline().extended(FIRST, NEEDY).unmet() == ()
+    assert Pipeline().extended(NEEDY, FIRST).unmet() == (("new", "sorted"),)
+
+
+@pytest.mark.parametrize("target", ["cpu", "cuda", "rocm", "metal"])
+def test_pipelines_of_targets_keep_the_contracts_of_their_passes(target: str) -> None:
+    installed = {entry.name for entry in discover("tile.targets")}
+    if target not in installed:
+        pytest.skip(f"tile-{target} is not installed")
+    found = load("tile.targets", target)
+    assert isinstance(found, TargetManifest)
+    made: Pipeline = resolve(found.pipeline)(None)
+    assert any(step.run.requires for step in made.steps)
+    assert made.unmet() == ()
+
+
+def test_a_plugins_pass_stands_behind_what_it_requires() -> None:
+    pipeline = Pipeline().extended(FIRST, A)
+    needy = dataclasses.replace(manifest(after=("first",)), factory=lambda: NEEDY)
+    assert place(pipeline, needy).names == ("first", "new", "a")
+    with pytest.raises(TileError, match="requires 'sorted'") as caught:
+        place(pipeline, dataclasses.replace(needy, after=(), before=("first",)))
+    assert caught.value.code == "E0604"
 
 
 def test_the_default_pipeline_is_the_legalize_phase_of_known_passes() -> None:

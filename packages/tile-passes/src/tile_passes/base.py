@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from tile_ir.core import Function
-    from tile_ir.diag import Diagnostic
     from tile_ir.target import TargetSpec
 
 PHASES = ("legalize", "plan", "expand", "lower")
@@ -38,20 +37,19 @@ class PassContext:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class State:
-    """What flows through a pipeline: the program, the Plan so far, and remarks for the log."""
+    """What flows through a pipeline: the program and the Plan so far."""
 
     function: Function
     plan: Plan = field(default_factory=Plan)
-    remarks: tuple[Diagnostic, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pass:
     """A pass and its contract.
 
-    Exactly one of `rewrite`, `plan`, `check` is set. `requires` and `ensures` name facts (stage
-    names, normal forms) that the manager tracks; `changes_stage` is the stage of the program
-    afterwards, None to keep it.
+    Exactly one of `rewrite`, `plan`, `check` is set. `requires` names facts about the program or
+    the Plan that a pass before it in the pipeline has to ensure, `ensures` those that hold after
+    it; `Pipeline.unmet` tells what is missing.
     """
 
     name: str

@@ -11,6 +11,7 @@ from tile_passes.registry import builtin
 LEGALIZE = (
     "manual-means",  # first: what the target cannot do is refused before anything else looks at it
     "warp-width",
+    "stage-overlaps",  # before bounds, which looks at the reads that it adds
     "bounds",  # before the rest: all later passes may take an access without `clip` to be in bounds
     "mask-init",  # before init-gemm, which then finds the product's fill gone
     "init-gemm",

@@ -40,6 +40,19 @@ class Pipeline:
         """The names of the passes, in order."""
         return tuple(s.run.name for s in self.steps)
 
+    def unmet(self) -> tuple[tuple[str, str], ...]:
+        """The passes that require a fact which no pass before them ensures, each with the fact.
+
+        A whole pipeline has none; a part, as the text of `tile-opt`, starts from a program that
+        others have prepared.
+        """
+        known: set[str] = set()
+        found: list[tuple[str, str]] = []
+        for step in self.steps:
+            found += [(step.run.name, fact) for fact in step.run.requires if fact not in known]
+            known.update(step.run.ensures)
+        return tuple(found)
+
     def _index(self, name: str) -> int:
         if name not in self.names:
             raise TileError(

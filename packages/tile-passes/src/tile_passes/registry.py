@@ -14,6 +14,7 @@ from tile_passes.pipeline import Pipeline, Step
 BUILTIN: dict[str, str] = {
     "manual-means": "tile_passes.legalize.manual_means:PASS",
     "warp-width": "tile_passes.legalize.warp_width:PASS",
+    "stage-overlaps": "tile_passes.legalize.stage_overlaps:PASS",
     "bounds": "tile_passes.legalize.bounds:PASS",
     "init-gemm": "tile_passes.legalize.init_gemm:PASS",
     "mask-init": "tile_passes.legalize.mask_init:PASS",
@@ -106,7 +107,8 @@ def with_third_party(pipeline: Pipeline, target: str) -> Pipeline:
     A stranger's broken plugin stops nobody's compile; `tile doctor` reports it.
 
     Raises:
-        TileError: E0604 when no place satisfies a manifest's `before` and `after`.
+        TileError: E0604 when no place satisfies a manifest's `before` and `after`, or what its
+            pass requires.
     """
     manifests, _ = load_all("tile.passes")
     for manifest in manifests:
@@ -145,4 +147,16 @@ def place(pipeline: Pipeline, manifest: PassManifest) -> Pipeline:
         )
     at = first if manifest.after and not manifest.before else last
     steps = (*pipeline.steps[:at], Step(_made(manifest)), *pipeline.steps[at:])
+    _require_facts(Pipeline(steps[: at + 1]), manifest)
     return Pipeline(steps)
+
+
+def _require_facts(upto: Pipeline, manifest: PassManifest) -> None:
+    missing = [fact for name, fact in upto.unmet() if name == manifest.name]
+    if missing:
+        raise TileError(
+            "E0604",
+            f"pass '{manifest.name}' requires '{missing[0]}', which no pass before it ensures",
+            notes=(f"before it stand {', '.join(upto.names[:-1]) or 'none'}",),
+            help="name the pass that ensures it in `after` of the plugin's manifest",
+        )
