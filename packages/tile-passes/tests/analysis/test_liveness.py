@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tile_ir.ops import For, Tiles
+from tile_ir.ops import For, Gemm, Tiles
 from tile_ir.rewrite import declared, walk
 from tile_ir.text import parse_function
 from tile_passes.analysis.liveness import (
@@ -78,6 +78,47 @@ def test_iterations_of_a_parallel_loop_run_at_once() -> None:
     found = live_ranges(body, declared(fn))
     assert (found["a"], found["b"]) == (Interval(2, 5), Interval(3, 6))
     assert interferences({n: found[n] for n in "ab"}) == (("a", "b"),)
+
+
+IN_FLIGHT = """tile.ir 1.0 tile
+func @f(A: global f16[64, 64], C: global f32[64, 64], D: global f32[64, 64]) {
+  kernel @f {
+    tiles (bx) in (1) {
+      alloc a: shared f16[64, 64]
+      alloc t: shared f32[64, 64]
+      alloc c: fragment f32[64, 64]
+      fill c[:, :], 0.0
+      for k in (0, 4, 1) pipelined {
+        fill t[:, :], 0.0
+        copy t[:, :] -> D[:, :]
+        copy A[:, :] -> a[:, :]
+        gemm a[:, :], a[:, :] -> c[:, :]
+      }
+      fill t[:, :], 1.0
+      copy t[:, :] -> D[:, :]
+      copy c[:, :] -> C[:, :]
+    }
+  }
+}
+"""
+
+
+def test_a_product_in_flight_reads_its_operands() -> None:
+    """Over the edge of its loop, and up to what waits for it."""
+    fn = parse_function(IN_FLIGHT)
+    body = next(s.body for s in walk(fn.body) if isinstance(s, Tiles))
+    product = next(s for s in walk(body) if isinstance(s, Gemm))
+    alone = live_ranges(body, declared(fn))
+    flying = live_ranges(body, declared(fn), issued={id(product)})
+    assert (alone["a"], flying["a"]) == (Interval(7, 8), Interval(4, 10))
+    assert flying["t"] == alone["t"] == Interval(5, 10)
+
+
+def test_in_a_loop_whose_iterations_overlap_all_lives_meet() -> None:
+    fn = parse_function(IN_FLIGHT)
+    body = next(s.body for s in walk(fn.body) if isinstance(s, Tiles))
+    loop = next(s for s in body if isinstance(s, For))
+    assert live_ranges(body, declared(fn), mixed={id(loop)})["a"] == Interval(4, 8)
 
 
 def test_interference() -> None:

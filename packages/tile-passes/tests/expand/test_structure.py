@@ -7,7 +7,19 @@ from typing import Any
 
 import pytest
 
-from tile_ir.ops import Convert, Fence, For, Issue, Kernel, Parallel, Role, Settle, Sync, Wait
+from tile_ir.ops import (
+    Convert,
+    Fence,
+    For,
+    Issue,
+    Kernel,
+    Parallel,
+    Role,
+    Settle,
+    Sync,
+    Tiles,
+    Wait,
+)
 from tile_ir.rewrite import walk
 from tile_ir.testing.specs import toy_spec
 from tile_ir.text import parse_function, print_stmt
@@ -148,6 +160,33 @@ def test_a_barrier_stands_before_a_loop_that_only_reads(
     loop = steady(made.body)
     assert sum(isinstance(s, Sync) for s in loop.body) == inside
     assert sum(isinstance(s, Sync) for s in walk(made.body)) == before + inside
+
+
+OVER_TWO = """
+func @over(A: global f32[64], B: global f32[128]) stage scheduled {
+  kernel @over threads = (64) {
+    tiles (bx) in (1) {
+      alloc s: shared f32[64] offset 0
+      alloc t: shared f32[64] offset 256
+      alloc u: shared f32[128] offset 0
+      copy A[:] -> s[:]
+      copy A[:] -> t[:]
+      copy t[:] -> B[0 : +64]
+      fill u[:], 0.0
+      copy u[:] -> B[:]
+    }
+  }
+}
+"""
+
+
+def test_a_barrier_stands_before_a_buffer_laid_over_two() -> None:
+    """The two have none between each other."""
+    made = insert_syncs(parse_function(OVER_TWO), PassContext(target=toy_spec("sync")), Plan())
+    (tiles,) = (s for s in walk(made.body) if isinstance(s, Tiles))
+    words = [head.partition("[")[0] for head in heads(tiles.body)]
+    assert words[3:6] == ["copy A", "copy A", "sync block"]
+    assert words[6:] == ["copy t", "sync block", "fill u", "sync block", "copy u"]
 
 
 STAGED = """tile.ir 1.0 tile

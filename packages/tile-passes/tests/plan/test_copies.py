@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,7 @@ from tile_ir.text import parse_function
 from tile_passes.base import PassContext, State
 from tile_passes.default import device_pipeline
 from tile_passes.manager import run_pipeline
+from tile_passes.plan.cost import product_cycles
 from tile_passes.plan.keys import kernels, tiles_of
 from tile_passes.plan.unroll_copies import even_trips, private_tiles
 from tile_passes.protocol.check_protocol import verdicts
@@ -95,6 +97,26 @@ def test_copies_are_made_where_every_product_is_waited_for() -> None:
     assert {"part", "part_1"} <= names
 
 
+@pytest.mark.parametrize(("slower", "value"), [(2, 2), (32, 1)])
+def test_no_copies_where_two_groups_keep_the_matrix_engine_busy(slower: int, value: int) -> None:
+    spec = toy_spec("async")
+    matrix = {n: replace(atom, rate=atom.rate / slower) for n, atom in spec.matrix.items()}
+    cx = PassContext(target=replace(spec, matrix=matrix))
+    fn = parse_function(text().replace("threads = (128)", "threads = (256)"))
+    decision = run_pipeline(device_pipeline(), State(function=fn), cx).state.plan.find(KEY)
+    assert decision.value == value
+    alone, paired = (c.cost for c in decision.candidates)
+    assert alone >= product_cycles((64, 64, 32), matrix["m64nNk16_f16"], spec)
+    assert (paired / alone < 0.99) == (value == 2)
+
+
+def test_a_rate_counts_multiplications_and_additions() -> None:
+    spec = toy_spec("async")
+    atom = spec.matrix["m64nNk16_f16"]
+    assert product_cycles((64, 128, 32), atom, spec) == 2 * 64 * 128 * 32 / atom.rate
+    assert product_cycles((8, 8, 8), None, spec) == 1024 / spec.rates.vector_flops
+
+
 def test_no_copies_where_a_product_lags_without_them(programs: Any) -> None:
     source = programs.source("attention").replace(
         "(0, ceildiv(min(S, (bm + 1) * 64), 64), 1)", "(0, 4, 1)"
@@ -116,6 +138,17 @@ def test_scalars_of_an_iteration_are_its_own(trips: int) -> None:
     fn, state = made(source)
     assert state.plan.find(KEY).value == 2
     equal(fn, state.function, trips)
+
+
+@pytest.mark.parametrize("pins", [TWO, {**TWO, "scaled.k.stage": ()}])
+def test_copies_that_live_at_the_same_time_share_no_bytes(pins: Any) -> None:
+    """The first copy is still read when the second one is filled, which the text hides."""
+    doubled = "parallel (x, y) in (32, 64) { store B_s[x, y] = B_s[x, y] + B_s[x, y] }"
+    source = text().replace("        fill part", f"        {doubled}\n        fill part")
+    fn, state = made(source, pins)
+    first, second = (state.plan.find(f"scaled.{n}.offset").value for n in ("B_s", "B_s_1"))
+    assert abs(first - second) >= 32 * 64 * 2
+    equal(fn, state.function, 6)
 
 
 @pytest.mark.parametrize("trips", [4, 6])

@@ -4,7 +4,7 @@ between its proxies.
 Threads of a role write and read shared buffers at their own pace. A barrier stands before a
 statement that reads what was written since the last barrier, or overwrites what was read or
 written; before a loop where only what was there before it is to be waited for. Slots of channels
-need none against their other end, and buffers whose bytes overlap count as one. Where an engine
+need none against their other end; buffers whose bytes overlap are one another's. Where an engine
 looks at memory through a proxy of its own, a fence goes before the barrier that follows an ordinary
 write.
 
@@ -55,18 +55,18 @@ from tile_ir.ops import (
     Role,
     Sync,
     Tiles,
-    View,
     Wait,
     While,
 )
 from tile_ir.rewrite import declared, effects, map_bodies, walk, with_body
 from tile_ir.rewrite import replace as with_fields
+from tile_passes.analysis.dependence import aliases
 from tile_passes.analysis.manual import brought_for_others
 from tile_passes.base import Pass
 from tile_passes.plan.cost import copy_bytes
 
 if TYPE_CHECKING:
-    from tile_ir.core import Buffer, Function
+    from tile_ir.core import Function
     from tile_ir.opdef import Body, Stmt
     from tile_passes.base import PassContext
     from tile_passes.plan.model import Plan
@@ -105,7 +105,8 @@ class _Syncs:
         carried |= brought_for_others(fn.body)
         self.meetings = {c.name for c in channels if _by_threads(c)}
         """Channels that threads fill for themselves: they meet when they wait for a slot."""
-        self.homes = _homes(fn, buffers)
+        self.homes = aliases(fn.body)
+        self.near = _overlaps(fn)
         self.shared = {n for n, b in buffers.items() if b.scope == "shared"} - carried
         self.scope = "block"
         self.shared_tiles = False
@@ -148,8 +149,9 @@ class _Syncs:
         dirty: Dirty,
         out: list[Stmt],
     ) -> Dirty:
-        fence = self.fences and isinstance(stmt, Issue) and (reads | writes) & dirty.unfenced
-        clash = (reads | writes) & dirty.writes or writes & dirty.reads
+        near = self.over(reads | writes)
+        fence = self.fences and isinstance(stmt, Issue) and near & dirty.unfenced
+        clash = near & dirty.writes or self.over(writes) & dirty.reads
         if fence:
             out.append(Fence(before=GENERIC, after=ASYNC, span=stmt.span))
             dirty = Dirty(dirty.reads, dirty.writes)
@@ -161,6 +163,10 @@ class _Syncs:
             out.append(Sync(scope=self.scope, span=stmt.span))
             return Dirty(unfenced=dirty.unfenced)
         return dirty
+
+    def over(self, names: frozenset[str]) -> frozenset[str]:
+        """The buffers that have bytes of these."""
+        return names.union(*(self.near.get(n, ()) for n in names))
 
     def nested(self, stmt: Stmt, dirty: Dirty, out: list[Stmt]) -> Dirty:
         if isinstance(stmt, If):
@@ -220,20 +226,21 @@ def _by_threads(c: Channel) -> bool:
     return all(e.kind == "role" and not e.per_group for e in ends) and ends[0].name == ends[1].name
 
 
-def _homes(fn: Function, buffers: dict[str, Buffer]) -> dict[str, str]:
-    """One name for buffers that share bytes: views, and buffers placed over each other."""
-    homes: dict[str, str] = {}
+def _overlaps(fn: Function) -> dict[str, frozenset[str]]:
+    """Of each buffer with an offset, the buffers of its kernel that share bytes with it."""
+    near: dict[str, frozenset[str]] = {}
     placed: list[tuple[int, int, str]] = []
     for s in walk(fn.body):
-        if isinstance(s, View):
-            homes[s.buffer.name] = homes.get(s.source, s.source)
+        if isinstance(s, Kernel):
+            placed.clear()
         elif isinstance(s, Alloc) and s.buffer.offset is not None:
-            start = s.buffer.offset
+            name, start = s.buffer.name, s.buffer.offset
             end = start + copy_bytes(s.buffer) * s.buffer.slots
-            over = next((h for a, z, h in placed if a < end and start < z), s.buffer.name)
-            homes[s.buffer.name] = homes.get(over, over)
-            placed.append((start, end, homes[s.buffer.name]))
-    return homes
+            over = frozenset(n for a, z, n in placed if a < end and start < z)
+            near |= {n: near[n] | {name} for n in over}
+            near[name] = over | {name}
+            placed.append((start, end, name))
+    return near
 
 
 def insert_syncs(fn: Function, cx: PassContext, plan: Plan) -> Function:

@@ -10,11 +10,11 @@ in groups of odd size.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import prod
 from typing import TYPE_CHECKING
 
 from tile_ir.expr import Const
 from tile_passes.plan.balance import work_of
+from tile_passes.plan.cost import product_cycles
 from tile_passes.plan.model import Candidate
 from tile_passes.plan.plan_roles import GENERIC
 from tile_passes.plan.reuse import COLUMN, ROW, reached, traffic_of
@@ -164,13 +164,12 @@ def _unshared(fill: Fill) -> str:
 
 
 def _matrix_cycles(plan: Plan, spec: TargetSpec, kernel: str, found: Survey) -> float:
-    """Cycles of an iteration's products: rates count multiplications and additions."""
-    total = 0.0
-    for product in found.products:
-        atom = spec.matrix.get(str(plan.value(f"{kernel}.{product.name}.atom", GENERIC)))
-        rate = atom.rate if atom is not None and atom.rate else spec.rates.vector_flops
-        total += 2 * prod(product.shape) / max(rate, 1.0)
-    return total
+    """Cycles of an iteration's products."""
+    atoms = (
+        (p, spec.matrix.get(str(plan.value(f"{kernel}.{p.name}.atom", GENERIC))))
+        for p in found.products
+    )
+    return sum((product_cycles(p.shape, atom, spec) for p, atom in atoms), 0.0)
 
 
 def _meetings(spec: TargetSpec) -> float:

@@ -27,9 +27,10 @@ _UNKNOWN_TRIPS = 8
 
 
 def product_cycles(shape: tuple[int, int, int], atom: MatrixAtom | None, spec: TargetSpec) -> float:
-    """Cycles of a product; without an atom it runs on the vector units."""
+    """Cycles of a product, whose multiplications and additions a rate counts both; without an atom
+    it runs on the vector units."""
     rate = atom.rate if atom is not None and atom.rate else spec.rates.vector_flops
-    return prod(shape) / max(rate, 1.0)
+    return 2 * prod(shape) / max(rate, 1.0)
 
 
 def vector_cycles(stmt: Stmt, spec: TargetSpec) -> float:

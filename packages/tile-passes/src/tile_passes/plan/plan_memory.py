@@ -3,7 +3,7 @@ overlap.
 
 Slots of channels are in use all the time. Other buffers may share bytes when their lives do not
 meet; the largest is placed first, each at the lowest aligned offset that is free throughout its
-life.
+life. Lives are those of the planned program: iterations that overlap, products that are in flight.
 """
 
 from __future__ import annotations
@@ -19,9 +19,10 @@ from tile_passes.analysis.manual import is_manual
 from tile_passes.base import Pass
 from tile_passes.plan.channels import ring_slots
 from tile_passes.plan.cost import copy_bytes
-from tile_passes.plan.keys import kernels, tiles_of
+from tile_passes.plan.keys import kernels, loop_key, tiles_of
 from tile_passes.plan.outlets import outlets
 from tile_passes.plan.pins import decide, pinned
+from tile_passes.plan.plan_pipeline import is_asynchronous
 from tile_passes.plan.survey import survey
 
 if TYPE_CHECKING:
@@ -29,8 +30,11 @@ if TYPE_CHECKING:
 
     from tile_ir.core import Buffer, Function
     from tile_ir.opdef import Body
+    from tile_ir.ops import For
     from tile_passes.base import PassContext
+    from tile_passes.plan.keys import Path
     from tile_passes.plan.model import Plan
+    from tile_passes.plan.survey import Survey
 
 _ALIGNMENT = 16
 """The least alignment of a shared buffer: the widest access of one thread."""
@@ -89,14 +93,10 @@ def _kernel(
     sizes = {b.name: _bytes(plan, kernel, b, slots.get(b.name, 1)) for b in made}
     lives = {
         name: life
-        for name, life in live_ranges(body, buffers).items()
+        for name, life in _lives(plan, cx, kernel, body, buffers, found).items()
         if name in sizes and name not in slots and name not in viewed | inboxes
     }
     scope = cx.target.scopes.get("shared")
-    if is_manual(
-        body
-    ):  # roles run at the same time, and a copy in flight touches what looks unused
-        lives = {}
     alignment = max(_ALIGNMENT, scope.alignment if scope is not None else 1)
     offsets = _pinned(cx, kernel, sizes) or place(sizes, lives, alignment)
     for name, offset in offsets.items():
@@ -116,6 +116,35 @@ def _kernel(
         )
     reason = f"{sum(sizes.values())} bytes of buffers"
     return decide(plan, cx, f"{kernel}.shared_bytes", total, reason=reason, allowed=(total,))
+
+
+def _lives(
+    plan: Plan,
+    cx: PassContext,
+    kernel: str,
+    body: Body,
+    buffers: Mapping[str, Buffer],
+    found: Survey,
+) -> dict[str, Interval]:
+    """From where to where buffers are in use; of those that are not named nothing is known."""
+    if is_manual(body):  # roles run at once, and a copy in flight touches what looks unused
+        return {}
+    if plan.value(f"{kernel}.tiles.cross", False):  # tiles meet as well
+        return {}
+    mixed = {id(loop) for path, loop in found.loops if _mixed(plan, kernel, path, loop, found)}
+    issued = {
+        id(p.stmt) for p in found.products if is_asynchronous(plan, cx, kernel, found.names[p.path])
+    }
+    return live_ranges(body, buffers, mixed, issued)
+
+
+def _mixed(plan: Plan, kernel: str, path: Path, loop: For, found: Survey) -> bool:
+    """Whether statements of a loop leave the order of the program."""
+    key = f"{kernel}.{loop_key(found.names[path])}"
+    order = plan.value(f"{key}.order", ())
+    assert isinstance(order, tuple)
+    program = (found.names.child((*path, 0), i) for i in range(len(loop.body)))
+    return plan.value(f"{key}.stage", ()) != () or order != tuple(n for n in program if n in order)
 
 
 def _bytes(plan: Plan, kernel: str, buffer: Buffer, slots: int) -> int:
