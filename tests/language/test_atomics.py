@@ -139,6 +139,32 @@ def test_every_memory_order(run, order):
     assert outcome.args[0].tolist() == [2 * BLOCKS]
 
 
+def test_the_last_block_has_what_all_wrote(run, rng):
+    """Each block says that its part is written; the one that finds the others done adds up."""
+
+    @T.prim_func
+    def kernel(A: T.Tensor((16, 96), T.int32), done: T.Tensor((1,), T.int32)):
+        part = T.alloc_global((16, 96), T.int32)
+        total = T.empty((96,), T.int32)
+        with T.Kernel(16, threads=96) as b:
+            for i in T.Parallel(96):
+                part[b, i] = 3 * A[b, i]
+            before = T.atomic_add(done[0], 1, memory_order="acq_rel", return_prev=True)
+            if before == 15:
+                mine = T.alloc_fragment((96,), T.int32)
+                T.clear(mine)
+                for other in T.serial(16):
+                    for i in T.Parallel(96):
+                        mine[i] += part[other, 95 - i]
+                T.copy(mine, total)
+        return total
+
+    a = rng.integers(-1000, 1000, (16, 96), dtype=np.int32)
+    outcome = run(kernel, a, np.zeros(1, np.int32))
+    np.testing.assert_array_equal(outcome[0], 3 * a.sum(axis=0)[::-1])
+    assert outcome.args[1].tolist() == [16]
+
+
 @pytest.mark.parametrize("dtype", ["int32", "float32"])
 def test_atomic_load_and_store(run, dtype):
     @T.prim_func

@@ -224,6 +224,17 @@ def test_atomics(compiler, kind, call):
     assert compile_source(text, "sm_80", compiler=compiler)[1]["f"].registers > 0
 
 
+@pytest.mark.parametrize(
+    ("order", "fences"),
+    [("relaxed", [0, 0]), ("release", [1, 0]), ("acquire", [0, 1]), ("acq_rel", [1, 1])],
+)
+def test_fences_of_memory_orders(order, fences):
+    body = f"atomic add Y_i32[0], 1 result = r: i32, order = {order}"
+    text = emit_function(one_kernel(BUFFERS, body), spec.load("sm_80")).text
+    before, after = text[text.index("__global__") :].split("const int r = ")
+    assert [before.count("tile_fence_acq_rel"), after.count("tile_fence_acq_rel")] == fences
+
+
 def test_what_has_no_place_is_our_defect():
     with pytest.raises(InternalError, match="no place in shared memory"):
         emit_function(one_kernel("X: global f32[4]", "alloc s: shared f32[4]"), spec.load("sm_80"))

@@ -188,6 +188,17 @@ def test_atomics(compiler, kind, call):
     assert compile_source(text, "gfx942", compiler=compiler)[1]["f"].vector_registers > 0
 
 
+@pytest.mark.parametrize(
+    ("order", "fences"),
+    [("relaxed", [0, 0]), ("release", [1, 0]), ("acquire", [0, 1]), ("acq_rel", [1, 1])],
+)
+def test_fences_of_memory_orders(order, fences):
+    body = f"atomic add Y_i32[0], 1 result = r: i32, order = {order}"
+    text = emit_function(one_kernel(BUFFERS, body), spec.load("gfx942")).text
+    before, after = text[text.index("TILE_KERNEL(128)") :].split("const int r = ")
+    assert [before.count("tile_fence_acq_rel"), after.count("tile_fence_acq_rel")] == fences
+
+
 def test_copies_that_may_be_late_are_complete_at_once(compiler):
     body = """alloc s: shared f32[512] offset 0
       async_copy X[t * 4 : +4] -> s[t * 4 : +4] where = t < 64

@@ -110,7 +110,7 @@ def _atomic(spec: TargetSpec) -> Rule:
         assert isinstance(s, Atomic)
         kind = p.exprs.buffers[s.buffer].dtype
         call = _atomic_call(p, s, kind.name in spec.atomics.get(s.kind, ()))
-        print_atomic(p, s, call)
+        print_atomic(p, s, call, fence="tile_fence")
 
     return rule
 

@@ -81,3 +81,10 @@ TILE_FN void tile_reduce_add_f32x4(float *p, float a, float b, float c, float d)
                "f"(d)
                : "memory");
 }
+
+/* What a thread wrote before is seen by the device before what it writes after, and the other way
+ * round for what it reads. */
+TILE_FN void tile_fence_acq_rel() { asm volatile("fence.acq_rel.gpu;" ::: "memory"); }
+
+/* The same, in one order for all threads of the device. */
+TILE_FN void tile_fence_seq_cst() { asm volatile("fence.sc.gpu;" ::: "memory"); }

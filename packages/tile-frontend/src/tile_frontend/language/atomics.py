@@ -137,7 +137,8 @@ def atomic_add(
 
     Args:
         dst: an element `C[i, j]`, or a region or tile start when `value` is a tile.
-        memory_order: relaxed (default), consume, acquire, release, acq_rel or seq_cst.
+        memory_order: relaxed (default), consume, acquire, release, acq_rel or seq_cst. Around any
+            but the first all threads of a block meet: it tells others of what the block did before.
         return_prev: give the value from before (elements only).
         use_tma: a hint, without effect.
 

@@ -40,6 +40,11 @@ __all__ = [
     "value_of",
 ]
 
+RELEASES = frozenset({"release", "acq_rel", "seq_cst"})
+"""Orders of atomics behind which others see what was written before."""
+ACQUIRES = frozenset({"consume", "acquire", "acq_rel", "seq_cst"})
+"""Orders of atomics behind which this thread sees what others had released."""
+
 
 def print_memory(p: StmtPrinter, s: Stmt) -> None:
     """Shared memory is one arena with offsets; the rest are scalars and arrays of the thread."""
@@ -175,10 +180,21 @@ def _element(exprs: ExprPrinter, buffer: Buffer, indices: tuple[Expr, ...], kind
     return f"({at}) >> 1" if is_packed(kind) else at
 
 
-def print_atomic(p: StmtPrinter, s: Stmt, call: str) -> None:
+def print_atomic(p: StmtPrinter, s: Stmt, call: str, fence: str = "") -> None:
     """An atomic whose text is `call`, which gives the bits from before; they are named where the
-    program does."""
+    program does. `fence` and an order name a function that orders memory of the device: the
+    instructions themselves order nothing."""
     assert isinstance(s, Atomic)
+    order = s.order if fence and p.exprs.buffers[s.buffer].scope == "global" else "relaxed"
+    ordered = f"{fence}_{'seq_cst' if order == 'seq_cst' else 'acq_rel'}();"
+    if order in RELEASES:
+        p.out.line(ordered)
+    _print_update(p, s, call)
+    if order in ACQUIRES:
+        p.out.line(ordered)
+
+
+def _print_update(p: StmtPrinter, s: Atomic, call: str) -> None:
     if s.result is None:
         p.out.line(f"{call};")
         return

@@ -90,3 +90,25 @@ def test_a_region_is_printed_once_element_by_element(threads: Any) -> None:
     lines: list[str] = []
     run(low, {"X": np.arange(6, dtype=np.int32).reshape(2, 3)}, lines=lines)
     assert lines == ["sum 5 of 1", "row", "half[1, 0] = 1.5", "half[1, 1] = 1.5"]
+
+
+TOLD = """
+func @tell(X: global i32[64], Y: global i32[64], done: global i32[1]) {
+  kernel @tell threads = (64) {
+    tiles (b) in (1) {
+      parallel (i) in (64) { store Y[i] = X[i] }
+      atomic add done[0], 1 ORDER
+      parallel (i) in (64) { store X[i] = X[i] + 1 }
+    }
+  }
+}
+"""
+
+
+def test_all_threads_meet_around_an_atomic_with_an_order(threads: Any) -> None:
+    """What it tells of is what the block did, and what it learns holds for the block."""
+    body = walk(threads.lowered(TOLD.replace("ORDER", "order = acq_rel")).body)
+    kinds = [type(s).__name__ for s in body if isinstance(s, (Atomic, Store, Sync))]
+    assert kinds == ["Store", "Sync", "Atomic", "Sync", "Store"]
+    plain = walk(threads.lowered(TOLD.replace("ORDER", "")).body)
+    assert not [s for s in plain if isinstance(s, Sync)]

@@ -66,3 +66,10 @@ TILE_FN T tile_atomic_loop(T *p, F f) {
     return (T)(old >> shift & mask);
   }
 }
+
+/* What a thread wrote before is seen by the device before what it writes after, and the other way
+ * round for what it reads. */
+TILE_FN void tile_fence_acq_rel() { __builtin_amdgcn_fence(__ATOMIC_ACQ_REL, "agent"); }
+
+/* The same, in one order for all threads of the device. */
+TILE_FN void tile_fence_seq_cst() { __builtin_amdgcn_fence(__ATOMIC_SEQ_CST, "agent"); }

@@ -12,7 +12,6 @@ from tile_ir.core import Buffer, Region
 from tile_ir.expr import Const, Expr, Load, Var
 from tile_ir.ops import Alloc, If, Let, Store
 from tile_ir.types import i32
-from tile_passes.lower.context import LowerContext
 from tile_passes.lower.threads.addresses import flat_offset, static_shape
 from tile_passes.lower.threads.bits import bits_below, possible_bits
 from tile_passes.lower.threads.pieces import Items, Piece
@@ -166,12 +165,6 @@ class ThreadContext:
     def once(self, body: Body, span: Span | None) -> Body:
         """Statements for one thread of the block."""
         return (If(cond=b.eq(self.thread, 0), then=body, span=span),)
-
-    def tile_context(self) -> LowerContext:
-        """What the rules that know no threads ask."""
-        return LowerContext(
-            buffers=self.buffers, names=self.names, facts=self.facts, strict=self.strict
-        )
 
 
 Rule = Callable[["Stmt", ThreadContext], Items]

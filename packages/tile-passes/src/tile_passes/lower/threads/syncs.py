@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from tile_ir.ops import Break, Continue, For, Sync, Tiles, While
+from tile_ir.ops import Atomic, Break, Continue, For, Sync, Tiles, While
 from tile_ir.rewrite import walk
 from tile_passes.lower.threads.pieces import Item, Items, Nest, Piece, assemble
 from tile_passes.lower.threads.touches import Touch
@@ -103,6 +103,9 @@ class _Walk:
     def _piece(self, piece: Piece, before: Touches) -> tuple[Items, Touches]:
         if any(isinstance(s, Sync) and _meets_all(s) for s in piece.body):
             return (piece,), frozenset()  # the user's barrier, or the planner's
+        if any(isinstance(s, Atomic) and s.order != "relaxed" for s in walk(piece.body)):
+            # One thread tells other blocks of what all threads did, and learns for all of them.
+            return (*(self._met() if before else ()), piece, *self._met()), frozenset()
         lead, after = self._lead(self.toucher.of(piece), before)
         return (*lead, piece), after
 
