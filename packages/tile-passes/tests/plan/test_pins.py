@@ -7,6 +7,8 @@ from typing import Any
 import pytest
 
 from tile_ir.diag import TileError
+from tile_ir.ops import Kernel, Role
+from tile_ir.rewrite import walk
 from tile_ir.text import parse_function
 
 
@@ -42,6 +44,18 @@ def test_pinned_roles_change_the_engine(programs: Any) -> None:
     assert "role" not in made.text.split("channel")[0]
     for k in (1, 40, 200):
         programs.compare(made, "gemm", k)
+
+
+def test_one_warp_copies_for_the_others_where_no_registers_move(programs: Any) -> None:
+    pins = {"matmul.registers": (0, 0), "matmul.service": 1}
+    made = programs.planned(programs.tile("gemm"), "async", pins)
+    (kernel,) = (s for s in walk(made.after.body) if isinstance(s, Kernel))
+    roles = {s.name: s.warps for s in walk(kernel.body) if isinstance(s, Role)}
+    assert roles["producer"] == 1
+    assert kernel.threads == (32 * sum(roles.values()),)
+    programs.compare(made, "gemm", 100)
+    error = refused(programs, "gemm", {"matmul.service": 3})
+    assert (error.code, error.help) == ("E0702", "possible: 4, 1")
 
 
 @pytest.mark.parametrize("stage", [0, 1, 2])

@@ -66,8 +66,8 @@ from tile_ir.ops import (
 )
 from tile_ir.rewrite import map_bodies, map_stmts, replace, stmt_exprs, walk, with_body
 from tile_passes.base import Pass
-from tile_passes.plan.plan_registers import NOT_MOVED
-from tile_passes.plan.plan_roles import ROLES_APART, ROLES_ONE, service_warps
+from tile_passes.plan.plan_registers import NOT_MOVED, service_of
+from tile_passes.plan.plan_roles import ROLES_APART, ROLES_ONE
 from tile_passes.plan.survey import threads_of
 
 if TYPE_CHECKING:
@@ -145,7 +145,7 @@ def _specialized(kernel: Kernel, spec: TargetSpec, plan: Plan) -> Kernel:
         c.name for c in channels if c.producer.kind == "engine" and spec.copy[c.producer.name].elect
     )
     warps = max(1, threads_of(kernel.threads) // spec.warp_width)
-    service = service_warps(spec)
+    service = service_of(plan, kernel.name, spec)
     shares = plan.value(f"{kernel.name}.registers", NOT_MOVED)
     assert isinstance(shares, tuple)
     left, most = (int(n) for n in shares)  # type: ignore[arg-type]  # numbers

@@ -1,4 +1,5 @@
-"""Make the width of a warp the target's, and refuse exchanges in warps that it cannot do.
+"""Make the width of a warp the target's, and refuse exchanges in warps that it cannot do and blocks
+of more threads than it has.
 
 A target without threads has no warps: there a warp is 32 elements of an axis, as for the oracle,
 and exchanges are loops. It stands early, so that index arithmetic with the width is judged as what
@@ -61,9 +62,11 @@ def warp_width(fn: Function, cx: PassContext, plan: Plan) -> Function:
     """The function with the width as a number.
 
     Raises:
-        TileError: E0613 for an exchange in warps that are not whole, or that the target lacks.
+        TileError: E0613 for an exchange in warps that are not whole, or that the target lacks;
+            E0614 for more threads than a block of the target has.
     """
     for kernel in (s for s in walk(fn.body) if isinstance(s, Kernel)):
+        _check_count(kernel, cx.target)
         _check(kernel, cx.target)
     width = b.const(width_of(cx.target), i32)
     memo: dict[Expr, Expr] = {}
@@ -72,6 +75,20 @@ def warp_width(fn: Function, cx: PassContext, plan: Plan) -> Function:
         return width if isinstance(e, Call) and e.fn == "warp_width" else None
 
     return with_body(fn, map_all_exprs(fn.body, lambda e: rewrite(e, known, memo)))
+
+
+def _check_count(kernel: Kernel, spec: TargetSpec) -> None:
+    """A target without threads takes any number: there it only sizes what the kernel asks."""
+    threads = prod(kernel.threads)
+    if spec.max_threads > 1 and threads > spec.max_threads:
+        raise TileError(
+            "E0614",
+            f"kernel {kernel.name} has blocks of {threads} threads, {spec} takes at most "
+            f"{spec.max_threads}",
+            kernel.span,
+            notes=("all threads of a block are on one core at once",),
+            help="launch fewer threads: a tile need not have a thread for each of its elements",
+        )
 
 
 def _check(kernel: Kernel, spec: TargetSpec) -> None:

@@ -162,7 +162,7 @@ class _Split:
 
     def _announced(self, s: BarrierExpect, after: Body, mine: bool) -> Body:
         """The announcement of this thread's own bytes, of copies up to the next announcement."""
-        end = next((i for i, n in enumerate(after) if isinstance(n, BarrierExpect)), len(after))
+        end = next((i for i, n in enumerate(after) if _announces(n)), len(after))
         sizes = {True: 0, False: 0}
         for load, times in _with_trips(after[:end], 1):
             if load.barrier != s.barrier or load.index is not s.index:
@@ -180,6 +180,10 @@ class _Split:
             raise _Other
         count = prod(int(e.value) for e in extents if isinstance(e, Const))
         return count * self.buffers[region.buffer].dtype.storage_bits // 8
+
+
+def _announces(s: Stmt) -> bool:
+    return any(isinstance(inner, BarrierExpect) for inner in walk((s,)))
 
 
 def _with_trips(body: Body, times: int) -> list[tuple[BoxLoad, int]]:

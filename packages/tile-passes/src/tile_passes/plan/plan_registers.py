@@ -68,10 +68,25 @@ def plan_registers(fn: Function, cx: PassContext, plan: Plan) -> Plan:
         allowed = (NOT_MOVED, *options[1:])
         plan = decide(plan, cx, key, value, reason=reason, allowed=allowed, candidates=costs)
         moved = plan.value(key, NOT_MOVED) != NOT_MOVED
-        service = service_warps(cx.target) * cx.target.warp_width
+        plan = _service(plan, cx, kernel.name, moved)
+        service = service_of(plan, kernel.name, cx.target) * cx.target.warp_width
         each = options[0][1] if moved else need  # moved ones come from equal shares
         plan = _occupancy(plan, cx, kernel.name, threads + service, each)
     return plan
+
+
+def _service(plan: Plan, cx: PassContext, kernel: str, moved: bool) -> Plan:
+    """Decide how many warps the role of one thread takes: a whole group, or one of them where no
+    registers move."""
+    whole = service_warps(cx.target)
+    allowed = (whole,) if moved else tuple(dict.fromkeys((whole, 1)))
+    reason = "registers move between whole groups" if moved else "a group, as registers move by"
+    return decide(plan, cx, f"{kernel}.service", whole, reason=reason, allowed=allowed)
+
+
+def service_of(plan: Plan, kernel: str, spec: TargetSpec) -> int:
+    """The warps that a kernel's role of one thread takes."""
+    return int(plan.value(f"{kernel}.service", service_warps(spec)))  # type: ignore[arg-type]  # a number
 
 
 def _occupancy(plan: Plan, cx: PassContext, kernel: str, threads: int, each: int) -> Plan:

@@ -59,7 +59,7 @@ def plan_roles(fn: Function, cx: PassContext, plan: Plan) -> Plan:
         if tiles is None:
             continue
         found = survey(tiles.body, buffers, cx.target)
-        plan = _roles(plan, cx, kernel.name, found, by_hand=is_manual(tiles.body))
+        plan = _roles(plan, cx, kernel, found, by_hand=is_manual(tiles.body))
         apart = plan.value(f"{kernel.name}.roles", ROLES_ONE) == ROLES_APART
         for fill in (f for f in found.fills if not f.staged):
             plan = _engine(plan, cx, kernel.name, fill, apart)
@@ -73,19 +73,29 @@ def _elected(fill: Fill) -> bool:
     return any(e.elect for e in fill.engines)
 
 
-def _roles(plan: Plan, cx: PassContext, kernel: str, found: Survey, *, by_hand: bool) -> Plan:
-    able = [f for f in found.fills if _elected(f)]
+def _roles(plan: Plan, cx: PassContext, kernel: Kernel, found: Survey, *, by_hand: bool) -> Plan:
+    room = _has_room(kernel, cx.target)
+    able = [f for f in found.fills if _elected(f) and room]
     worth = any(f.loop is not None for f in able)
     value = ROLES_APART if worth else ROLES_ONE
     reason = (
         "one thread issues whole boxes, ahead of the warps that use them"
         if worth
         else "no pipelined copy that one thread could issue"
+        if room
+        else "the compute threads leave none of a block's to a role of one thread"
     )
     if by_hand:
         reason = "the kernel says itself who copies and who waits for whom"
     allowed = (ROLES_ONE, ROLES_APART) if able else (ROLES_ONE,)
-    return decide(plan, cx, f"{kernel}.roles", value, reason=reason, allowed=allowed)
+    return decide(plan, cx, f"{kernel.name}.roles", value, reason=reason, allowed=allowed)
+
+
+def _has_room(kernel: Kernel, spec: TargetSpec) -> bool:
+    """Whether a block of the target has threads left for a role of one thread; one whose number of
+    threads is not described has."""
+    more = service_warps(spec) * spec.warp_width
+    return spec.max_threads == 1 or threads_of(kernel.threads) + more <= spec.max_threads
 
 
 def _engine(plan: Plan, cx: PassContext, kernel: str, fill: Fill, apart: bool) -> Plan:

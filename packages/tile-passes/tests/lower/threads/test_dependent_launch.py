@@ -149,6 +149,55 @@ def test_a_producer_of_another_shape_waits_whole():
         assert count(made, WaitDependency) == 1
 
 
+FIRST = """
+func @weighted(Q: global f16[64, 64], W: global f16[K, 64], C: global f16[64, 64]) dims (K)
+  stage scheduled {
+  kernel @weighted threads = (256), dependent, unwritten = (W) {
+    tiles (b) in (1) {
+      alloc Q_s: shared f16[64, 64] offset 0
+      alloc W_s: shared f16[64, 64] slots 2 offset 8192
+      channel q: ring(1) carries (Q_s) from engine box_load to role compute arrivals 4 bytes = 8192
+      channel w: ring(2) carries (W_s) from engine box_load to role compute arrivals 4 bytes = 8192
+      role producer warps = 4, elect = 1 {
+        acquire q
+        issue box_load onto = q { copy Q[:, :] -> Q_s@q[:, :] }
+        commit q
+        for k in (0, ceildiv(K, 64), 1) serial {
+          acquire w
+          issue box_load onto = w { copy W[k * 64 : +64, :] -> W_s@w[:, :] clip }
+          commit w
+        }
+      }
+      role compute warps = 4 {
+        alloc sum: fragment f16[64, 64] layout [thread (64:m*1, 2:n*32) value (32:n*1)]
+        wait q
+        copy Q_s@q[:, :] -> sum[:, :]
+        release q
+        for k in (0, ceildiv(K, 64), 1) serial {
+          wait w
+          parallel (i, j) in (64, 64) { store sum[i, j] = sum[i, j] + W_s@w[i, j] }
+          release w
+        }
+        copy sum[:, :] -> C[:, :]
+      }
+    }
+  }
+}
+"""
+
+
+def test_a_copy_in_front_of_the_loop_that_comes_early_is_left_to_the_thread_that_waits():
+    made = lowered(FIRST)
+    early, late = producers(made)
+    assert [s.src.buffer for s in walk(early.then) if isinstance(s, BoxLoad)] == ["W"]
+    assert [s.src.buffer for s in walk(late.then) if isinstance(s, BoxLoad)] == ["Q"]
+    rng = np.random.default_rng(3)
+    q, w = (rng.integers(-3, 4, (n, 64)).astype(np.float16) for n in (64, 192))
+    c = np.full((64, 64), np.nan, np.float16)
+    got = run(made, {"Q": q, "W": w, "C": c}, target=toy_spec("async"))
+    np.testing.assert_array_equal(got["C"], q + w.reshape(3, 64, 64).sum(axis=0))
+
+
 def test_what_another_kernel_of_the_function_writes_is_not_read_early():
     fn = parse_function(PRODUCT % EARLY)
     writer = parse_function(
