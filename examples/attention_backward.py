@@ -15,6 +15,41 @@ import tile_frontend as tile
 import tile_frontend.language as T
 
 
+@T.macro
+def row_products(O, dO, delta, b, h, first, block):
+    """Sums over rows of O * dO, of `block` rows from `first` on."""
+    dim = O.shape[3]
+    o, do = (T.alloc_fragment((block, dim), T.float32) for _ in range(2))
+    row = T.alloc_fragment((block,), T.float32)
+    T.copy(O[b, h, first, 0], o)
+    T.copy(dO[b, h, first, 0], do)
+    for i, d in T.Parallel(block, dim):
+        o[i, d] *= do[i, d]
+    T.reduce_sum(o, row, dim=1)
+    T.copy(row, delta[b, h, first])
+
+
+@T.macro
+def prepared(O, dO, delta, sums, block, threads):
+    """Sums over rows of O * dO, and zeros to add to."""
+    B, heads, S, dim = O.shape
+    with T.Kernel(T.ceildiv(S, block), heads, B, threads=threads) as (m, h, b):
+        row_products(O, dO, delta, b, h, m * block, block)
+        T.fill(sums[b, h, m * block : (m + 1) * block, 0:dim], 0)
+
+
+@T.macro
+def rounded(sums, dQ, scale, block, threads):
+    """Gradients of queries."""
+    B, heads, S, dim = dQ.shape
+    with T.Kernel(T.ceildiv(S, block), heads, B, threads=threads) as (m, h, b):
+        dq = T.alloc_fragment((block, dim), T.float32)
+        T.copy(sums[b, h, m * block, 0], dq)
+        for i, d in T.Parallel(block, dim):
+            dq[i, d] *= scale
+        T.copy(dq, dQ[b, h, m * block, 0])
+
+
 @tile.jit
 def attention_backward(
     Q,
@@ -36,30 +71,19 @@ def attention_backward(
     A block of threads holds `block` keys and runs over queries in tiles of `step`. Two products
     read the gradients of scores: `lean` both from shared memory, else one from registers.
     """
-    B, heads, S, dim = T.const("B, heads, S, dim")
+    shape = B, heads, S, dim = T.const("B, heads, S, dim")
     Q: T.Tensor((B, heads, S, dim), dtype)
     K: T.Tensor((B, heads, S, dim), dtype)
     V: T.Tensor((B, heads, S, dim), dtype)
     O: T.Tensor((B, heads, S, dim), dtype)
     dO: T.Tensor((B, heads, S, dim), dtype)
     lse: T.Tensor((B, heads, S), T.float32)
-    dQ = T.empty((B, heads, S, dim), dtype)
-    dK = T.empty((B, heads, S, dim), dtype)
-    dV = T.empty((B, heads, S, dim), dtype)
+    dQ, dK, dV = T.empty(shape, dtype), T.empty(shape, dtype), T.empty(shape, dtype)
     delta = T.alloc_global((B, heads, S), T.float32)
     sums = T.alloc_global((B, heads, S, dim), T.float32)
     scale = 1 / math.sqrt(dim)
     scale_2 = scale * math.log2(math.e)
-    with T.Kernel(T.ceildiv(S, block), heads, B, threads=threads) as (m, h, b):
-        o, do = (T.alloc_fragment((block, dim), T.float32) for _ in range(2))
-        row = T.alloc_fragment((block,), T.float32)
-        T.copy(O[b, h, m * block, 0], o)
-        T.copy(dO[b, h, m * block, 0], do)
-        for i, d in T.Parallel(block, dim):
-            o[i, d] *= do[i, d]
-        T.reduce_sum(o, row, dim=1)
-        T.copy(row, delta[b, h, m * block])
-        T.fill(sums[b, h, m * block : (m + 1) * block, 0:dim], 0)
+    prepared(O, dO, delta, sums, block, threads)
     with T.Kernel(T.ceildiv(S, block), heads, B, threads=threads) as (n, h, b):
         Q_s, dO_s = (T.alloc_shared((step, dim), dtype) for _ in range(2))
         K_s, V_s = (T.alloc_shared((block, dim), dtype) for _ in range(2))
@@ -96,12 +120,7 @@ def attention_backward(
             dk[j, d] *= scale
         T.copy(dk, dK[b, h, n * block, 0])
         T.copy(dv, dV[b, h, n * block, 0])
-    with T.Kernel(T.ceildiv(S, block), heads, B, threads=threads) as (m, h, b):
-        dq = T.alloc_fragment((block, dim), T.float32)
-        T.copy(sums[b, h, m * block, 0], dq)
-        for i, d in T.Parallel(block, dim):
-            dq[i, d] *= scale
-        T.copy(dq, dQ[b, h, m * block, 0])
+    rounded(sums, dQ, scale, block, threads)
     return dQ, dK, dV
 
 

@@ -3,6 +3,9 @@
 A table says which page holds which stretch of a sequence's keys. All query heads of a key head
 make one tile, so that matrix units have rows to work on. Blocks take parts of the pages each and
 leave outputs with logarithms of sums, which a second kernel combines.
+
+Where the kernel in front wrote neither pages nor their table (new keys were put there before it),
+`early` asks for the first pages before it has ended.
 """
 
 import math
@@ -16,9 +19,21 @@ import tile_frontend.language as T
 
 @tile.jit
 def flash_decoding(  # noqa: C901 -- loops over elements are steps, not branches
-    Q, K, V, table, lengths, splits, dtype=T.float16, rows=16, stages=2, threads=128
+    Q,
+    K,
+    V,
+    table,
+    lengths,
+    splits,
+    dtype=T.float16,
+    rows=16,
+    step=0,
+    stages=2,
+    threads=128,
+    early=False,
 ):
-    """O [B, heads, dim] of pages K, V [pages, page, kv_heads, dim] that `table` [B, most] names."""
+    """O [B, heads, dim] of pages K, V [pages, page, kv_heads, dim] that `table` [B, most] names,
+    by steps of `step` keys, a part of a page or 0 for a whole one."""
     B, heads, dim, pages, page, kv_heads, most = T.const(
         "B, heads, dim, pages, page, kv_heads, most"
     )
@@ -32,15 +47,17 @@ def flash_decoding(  # noqa: C901 -- loops over elements are steps, not branches
     lse = T.alloc_global((B, heads, splits), T.float32)
     scale = math.log2(math.e) / math.sqrt(dim)
     group = heads // kv_heads
+    step = step or page
+    per_page = page // step
     # Blocks of one stretch follow each other: a page has its key heads side by side.
     with T.Kernel(kv_heads, splits, B, threads=threads) as (g, part, b):
         if splits > 1:  # both kernels or none: of two kinds in turn they took longer
-            T.annotate_dependent_launch()
+            T.annotate_dependent_launch(*((K, V, table, lengths) if early else ()))
         Q_s = T.alloc_shared((rows, dim), dtype)
-        K_s = T.alloc_shared((page, dim), dtype)
-        V_s = T.alloc_shared((page, dim), dtype)
-        score = T.alloc_fragment((rows, page), T.float32)
-        weight = T.alloc_fragment((rows, page), dtype)
+        K_s = T.alloc_shared((step, dim), dtype)
+        V_s = T.alloc_shared((step, dim), dtype)
+        score = T.alloc_fragment((rows, step), T.float32)
+        weight = T.alloc_fragment((rows, step), dtype)
         out = T.alloc_fragment((rows, dim), T.float32)
         top, before = (T.alloc_fragment((rows,), T.float32) for _ in range(2))
         alpha, row, total = (T.alloc_fragment((rows,), T.float32) for _ in range(3))
@@ -48,19 +65,20 @@ def flash_decoding(  # noqa: C901 -- loops over elements are steps, not branches
         T.clear(out)
         T.clear(total)
         T.fill(top, -1e30)  # finite: a part without keys has no maximum
-        used = T.ceildiv(lengths[b], page)
+        used = T.ceildiv(lengths[b], step)
         each = T.ceildiv(used, splits)
         for n in T.Pipelined(part * each, T.min(used, (part + 1) * each), num_stages=stages):
-            T.copy(K[table[b, n], 0:page, g, :], K_s)
+            where, at = table[b, n // per_page], n % per_page * step
+            T.copy(K[where, at : at + step, g, :], K_s)
             T.gemm(Q_s, K_s, score, transpose_B=True, clear_accum=True)
-            for i, j in T.Parallel(rows, page):
-                seen = n * page + j < lengths[b]
+            for i, j in T.Parallel(rows, step):
+                seen = n * step + j < lengths[b]
                 score[i, j] = T.if_then_else(seen, score[i, j] * scale, -T.infinity(T.float32))
             T.copy(top, before)
             T.reduce_max(score, top, dim=1, clear=False)
             for i in T.Parallel(rows):
                 alpha[i] = T.exp2(before[i] - top[i])
-            for i, j in T.Parallel(rows, page):
+            for i, j in T.Parallel(rows, step):
                 score[i, j] = T.exp2(score[i, j] - top[i])
             T.reduce_sum(score, row, dim=1)
             for i in T.Parallel(rows):
@@ -68,7 +86,7 @@ def flash_decoding(  # noqa: C901 -- loops over elements are steps, not branches
             for i, d in T.Parallel(rows, dim):
                 out[i, d] *= alpha[i]
             T.copy(score, weight)
-            T.copy(V[table[b, n], 0:page, g, :], V_s)
+            T.copy(V[where, at : at + step, g, :], V_s)
             T.gemm(weight, V_s, out)
         for i, d in T.Parallel(rows, dim):
             out[i, d] /= T.max(total[i], 1e-30)
@@ -116,7 +134,7 @@ def reference(q, k, v, table, lengths):
     return out
 
 
-def case(lengths, heads, kv_heads, dim, page, splits, **more):
+def case(lengths, heads, kv_heads, dim, page, splits, step=0, early=False, **more):
     most = -(-max(lengths) // page)
     pages = most * len(lengths) + 3
 
@@ -130,7 +148,7 @@ def case(lengths, heads, kv_heads, dim, page, splits, **more):
         kernel=flash_decoding,
         inputs=inputs,
         reference=reference,
-        options={"splits": splits},
+        options={"splits": splits, "step": step, "early": early},
         # Weights and output are rounded to float16; values are within 4.
         rtol=unit(np.float16),
         atol=4 * unit(np.float16) / 2,
@@ -139,7 +157,11 @@ def case(lengths, heads, kv_heads, dim, page, splits, **more):
     )
 
 
-CASES = [case((200, 1, 77), 8, 2, 64, 32, 3), case((300,), 4, 1, 128, 32, 4, emulate=False)]
+CASES = [
+    case((200, 1, 77), 8, 2, 64, 32, 3),
+    case((300,), 4, 1, 128, 32, 4, emulate=False),
+    case((100, 70), 4, 2, 64, 64, 2, step=32, early=True),
+]
 
 if __name__ == "__main__":
     main(CASES)

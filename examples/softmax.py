@@ -24,12 +24,15 @@ def own_threads(each, width=8):
 
 
 @tile.jit
-def softmax(X, dtype=T.float16, rows=4, threads=128, apart=False):
-    """Y[i, :] = exp(X[i, :]) / sum of exp(X[i, :])."""
+def softmax(X, dtype=T.float16, rows=4, threads=128, apart=False, blocks=0):
+    """Y[i, :] = exp(X[i, :]) / sum of exp(X[i, :]), with registers for `blocks` blocks at once on a
+    core, if they are given."""
     M, N = T.const("M, N")
     X: T.Tensor((M, N), dtype)
     Y = T.empty((M, N), dtype)
     with T.Kernel(T.ceildiv(M, rows), threads=threads) as block:
+        if blocks:
+            T.annotate_min_blocks_per_sm(blocks)
         given = T.alloc_fragment((rows, N), dtype)
         if apart:
             layout = T.Fragment((rows, N), own_threads(threads // rows))
@@ -74,7 +77,7 @@ SUBNORMAL = 2.0**-24
 """The smallest step of float16, which small weights are rounded to."""
 CASES = [
     case(5, 1000, np.float16),
-    case(7, 333, np.float32, False, rows=2),
+    case(7, 333, np.float32, False, rows=2, blocks=2),
     case(6, 1024, np.float16, rows=2, threads=128, apart=True),
 ]
 

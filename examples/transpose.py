@@ -18,11 +18,12 @@ def transpose(X, dtype, block_M=64, block_N=64, threads=128):
     X: T.Tensor((M, N), dtype)
     Y = T.empty((N, M), dtype)
     with T.Kernel(T.ceildiv(N, block_N), T.ceildiv(M, block_M), threads=threads) as (bx, by):
-        X_s = T.alloc_shared((block_M, block_N), dtype)
-        Y_l = T.alloc_fragment((block_N, block_M), dtype)
-        T.copy(X[by * block_M, bx * block_N], X_s)
-        T.transpose(X_s, Y_l)
-        T.copy(Y_l, Y[bx * block_N, by * block_M])
+        T.annotate_dependent_launch()  # blocks are there when the kernel in front has ended
+        X_l = T.alloc_fragment((block_M, block_N), dtype)
+        Y_s = T.alloc_shared((block_N, block_M), dtype)
+        T.copy(X[by * block_M, bx * block_N], X_l)
+        T.transpose(X_l, Y_s)
+        T.copy(Y_s, Y[bx * block_N, by * block_M])
     return Y
 
 

@@ -273,6 +273,32 @@ def one_role_for_all():
     return main
 
 
+@T.macro
+def brought(src, start, dst, k, ready, done):
+    """The rows of step k from `start` on, into its slot as soon as that is free."""
+    slot, depth = k % dst.shape[0], dst.shape[0]
+    T.barrier_wait(done[slot], (k // depth + 1) % 2)
+    T.tma_copy(src[start, 0], dst[slot, :, :], barrier=ready[slot])
+    T.barrier_arrive(ready[slot])
+
+
+@T.macro
+def softmax(s, m, total, o, old, new, scale):
+    """Scores become weights under the maximum so far, and sums follow it."""
+    rows, columns = s.shape
+    T.copy(m, old)
+    T.reduce_max(s, m, dim=1, clear=False)
+    for i in T.Parallel(rows):
+        old[i] = T.exp2((old[i] - m[i]) * scale)
+    for i, j in T.Parallel(rows, columns):
+        s[i, j] = T.exp2((s[i, j] - m[i]) * scale)
+    T.reduce_sum(s, new, dim=1)
+    for i in T.Parallel(rows):
+        total[i] = total[i] * old[i] + new[i]
+    for i, j in T.Parallel(*o.shape):
+        o[i, j] *= old[i]
+
+
 def attention():
     """Two groups compute, a third one brings K and V, each with barriers of their own."""
     length, dim, rows, columns, depth = 256, 64, 128, 64, 2
@@ -298,21 +324,14 @@ def attention():
                 T.tma_copy(Q[bx * rows, 0], Q_s, barrier=q_ready)
                 T.barrier_arrive(q_ready)
                 for k in T.serial(length // columns):
-                    T.barrier_wait(k_done[k % depth], (k // depth + 1) % 2)
-                    T.tma_copy(K[k * columns, 0], K_s[k % depth, :, :], barrier=k_ready[k % depth])
-                    T.barrier_arrive(k_ready[k % depth])
-                    T.barrier_wait(v_done[k % depth], (k // depth + 1) % 2)
-                    T.tma_copy(V[k * columns, 0], V_s[k % depth, :, :], barrier=v_ready[k % depth])
-                    T.barrier_arrive(v_ready[k % depth])
+                    brought(K, k * columns, K_s, k, k_ready, k_done)
+                    brought(V, k * columns, V_s, k, v_ready, v_done)
             with T.ws(0, 1):
                 T.inc_max_nreg(232)
                 s = T.alloc_fragment((rows, columns), T.float32)
                 p = T.alloc_fragment((rows, columns), T.float16)
                 o = T.alloc_fragment((rows, dim), T.float32)
-                m = T.alloc_fragment((rows,), T.float32)
-                old = T.alloc_fragment((rows,), T.float32)
-                new = T.alloc_fragment((rows,), T.float32)
-                total = T.alloc_fragment((rows,), T.float32)
+                m, old, new, total = (T.alloc_fragment((rows,), T.float32) for _ in range(4))
                 T.clear(o)
                 T.clear(total)
                 T.fill(m, -T.infinity(T.float32))
@@ -321,17 +340,7 @@ def attention():
                     T.barrier_wait(k_ready[k % depth], k // depth % 2)
                     T.gemm(Q_s, K_s[k % depth, :, :], s, transpose_B=True, clear_accum=True)
                     T.barrier_arrive(k_done[k % depth])
-                    T.copy(m, old)
-                    T.reduce_max(s, m, dim=1, clear=False)
-                    for i in T.Parallel(rows):
-                        old[i] = T.exp2((old[i] - m[i]) * scale)
-                    for i, j in T.Parallel(rows, columns):
-                        s[i, j] = T.exp2((s[i, j] - m[i]) * scale)
-                    T.reduce_sum(s, new, dim=1)
-                    for i in T.Parallel(rows):
-                        total[i] = total[i] * old[i] + new[i]
-                    for i, j in T.Parallel(rows, dim):
-                        o[i, j] *= old[i]
+                    softmax(s, m, total, o, old, new, scale)
                     T.copy(s, p)
                     T.barrier_wait(v_ready[k % depth], k // depth % 2)
                     T.gemm(p, V_s[k % depth, :, :], o)
