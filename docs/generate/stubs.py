@@ -1,5 +1,5 @@
-"""Writes the stub of the language's module, whose names are put together when it is imported: with
-it, editors and type checkers know every name and show what it means.
+"""Writes the stubs of the language's module, whose names are put together when it is imported: with
+them, editors and type checkers know every name and show what it means.
 
 `python docs/generate/stubs.py` writes, with `--check` it only says what is out of date.
 """
@@ -12,7 +12,7 @@ import sys
 from functools import cache
 from importlib import import_module
 from textwrap import wrap
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from language_names import ROOT, TYPES, homes, value_of, why_not
 from pages import write_or_check
@@ -20,14 +20,30 @@ from pages import write_or_check
 import tile_frontend.language as T
 from tile_frontend.language.refused import refused_names
 
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
 FOLDER = ROOT / "packages" / "tile-frontend" / "src" / "tile_frontend" / "language"
 HEAD = '''# Written by docs/generate/stubs.py: run nox -s surface.
 """{about}"""
 
-import builtins
-from typing import Any
-
 '''
+PARTS = "stubs"
+"""The folder of the names that no module has where a type checker sees them."""
+ABOUT = {
+    "__init__": "What type checkers and editors see of names that are made when they are imported.",
+    "types": "The element types.",
+    "functions": "Functions that the language makes in loops.",
+    "of_devices": "Names of one family of devices, which come from the installed dialects.",
+    "refused": "Names that are refused where they are used, with the reason.",
+}
+NEEDS = {
+    "types": "from tile_frontend.trace.values import dtype\n",
+    "functions": "from typing import Any\n",
+    "of_devices": "from typing import Any\n",
+    "refused": f"from {T.__name__}.refused import Refused\n",
+}
+"""Part -> what it imports."""
 
 
 class _Text(str):
@@ -45,33 +61,51 @@ WIDTH = 92
 
 
 def pages() -> dict[str, str]:
-    """File name -> text of the stub."""
-    about = (inspect.getdoc(T) or "").strip()
+    """File name -> text: the stub of the module, and the parts that it imports."""
+    parts = _parts()
     imports = [_imports(module) for module in T._MODULES]
-    values = [_typed(n, "dtype", f"{_bits(value_of(n))}.") for n in sorted(TYPES)]
-    values.append(_typed(ANYTHING, "Any", _first(value_of(ANYTHING))))
-    made = [n for m in T._MODULES for n in _exports(m) if n not in _written(m)]
-    values += [_function(n, value_of(n)) for n in sorted({*made, *_of_dialects()})]
+    imports += [_import(f"{T.__name__}.{PARTS}.{part}", names) for part, names in parts.items()]
+    exported = _packed([f'"{name}"' for name in T.__all__])
+    whole = [
+        HEAD.format(about=(inspect.getdoc(T) or "").strip()) + "import builtins\n",
+        "\n".join(i for i in imports if i),
+        f"__all__: builtins.list[builtins.str] = [\n{exported}]\n",
+    ]
+    texts = {part: "\n".join([NEEDS[part], *names.values(), ""]) for part, names in parts.items()}
+    texts["__init__"] = ""
+    written = {f"{PARTS}/{n}.pyi": HEAD.format(about=ABOUT[n]) + t for n, t in texts.items()}
+    return {"__init__.pyi": "\n".join(whole), **written}
+
+
+def _parts() -> dict[str, dict[str, str]]:
+    """Part -> its names, each with the text that declares it."""
+    made = sorted(n for m in T._MODULES for n in _exports(m) if n not in _written(m))
     absent = [n for n in sorted(refused_names()) if why_not(n)]
-    values += [_typed(n, "Refused", f"Refused. {why_not(n)}.") for n in absent]
-    exported = "".join(f"    {name!r},\n".replace("'", '"') for name in T.__all__)
-    text = "\n".join(
-        [
-            HEAD.format(about=about) + "\n".join(i for i in imports if i),
-            "from tile_frontend.language.refused import Refused as Refused\n",
-            f"__all__: builtins.list[builtins.str] = [\n{exported}]\n",
-            "\n".join(values),
-        ]
-    )
-    return {"__init__.pyi": text}
+    anything = {ANYTHING: _typed(ANYTHING, "Any", _first(value_of(ANYTHING)))}
+    return {
+        "types": {n: _typed(n, "dtype", f"{_bits(value_of(n))}.") for n in sorted(TYPES)},
+        "functions": anything | {n: _function(n, value_of(n)) for n in made},
+        "of_devices": {n: _function(n, value_of(n)) for n in sorted(_of_dialects())},
+        "refused": {n: _typed(n, "Refused", f"Refused. {why_not(n)}.") for n in absent},
+    }
 
 
 def _imports(module: str) -> str:
     """What a module brings, each under its own name, as re-exports are written in stubs."""
     homes_of: dict[str, list[str]] = {}
     for name in sorted(n for n in _exports(module) if n in _written(module) and n != ANYTHING):
-        homes_of.setdefault(_written(module)[name], []).append(f"    {name} as {name},\n")
-    return "\n".join(f"from {home} import (\n{''.join(n)})" for home, n in homes_of.items())
+        homes_of.setdefault(_written(module)[name], []).append(name)
+    return "\n".join(_import(home, names) for home, names in homes_of.items())
+
+
+def _import(home: str, names: Iterable[str]) -> str:
+    return f"from {home} import (\n{_packed([f'{name} as {name}' for name in names])})"
+
+
+def _packed(items: Iterable[str]) -> str:
+    """Items of a list, as many to a line as fit."""
+    lines = wrap(", ".join(item.replace(" ", "\0") for item in items), WIDTH)
+    return "".join(f"    {line.rstrip(',')},\n" for line in lines).replace("\0", " ")
 
 
 def _exports(module: str) -> list[str]:
@@ -115,7 +149,7 @@ def _of_dialects() -> list[str]:
 
 def _bits(kind: Any) -> str:
     lanes = f"{kind.lanes} lanes of " if kind.lanes > 1 else ""
-    return f"{lanes}{kind.bits} bits"
+    return f"{lanes}{kind.bits} bit{'s' * (kind.bits != 1)}"
 
 
 def _first(value: Any) -> str:

@@ -117,3 +117,52 @@ def test_what_cannot_be_emulated():
     with pytest.raises(TileError) as caught:
         tile.compile(shifted, target="cuda -arch=sm_80", device="nothing")
     assert caught.value.code == "E0901"
+
+
+def test_a_part_of_an_output_that_nobody_writes_shows():
+    @T.prim_func
+    def half(
+        A: T.Tensor((64,), "float32"), B: T.Tensor((64,), "float32"), C: T.Tensor((64,), "int32")
+    ):
+        with T.Kernel(1, threads=32):
+            for i in T.Parallel(32):
+                B[i] = A[i]
+                C[i + 32] = 1
+
+    kernel = tile.compile(half, out_idx=[1, 2], target="cuda -arch=sm_80", device="emulator")
+    b, c = kernel(np.ones(64, np.float32))
+    assert (b[:32] == 1).all()
+    assert np.isnan(b[32:]).all()
+    assert c.tolist() == [-1] * 32 + [1] * 32
+
+
+def test_a_promise_that_another_function_breaks():
+    """The second kernel may begin before the first one has ended, which writes its weights."""
+
+    @T.prim_func
+    def scaled(A: T.Tensor((64,), "float32"), W: T.Tensor((64,), "float32")):
+        with T.Kernel(1, threads=64):
+            for i in T.Parallel(64):
+                W[i] = A[i] * 2.0
+
+    @T.prim_func
+    def weighed(W: T.Tensor((64,), "float32"), A: T.Tensor((64,), "float32")):
+        with T.Kernel(1, threads=64):
+            T.annotate_dependent_launch(W)
+            for i in T.Parallel(64):
+                A[i] = A[i] + W[i]
+
+    on = {"target": "cuda -arch=sm_90a", "device": "emulator"}
+    first, second = tile.compile(scaled, **on), tile.compile(weighed, **on)
+    a, w, other = np.ones(64, np.float32), np.zeros(64, np.float32), np.ones(64, np.float32)
+    first(a, w)
+    with pytest.raises(TileError, match="weighed reads W early") as caught:
+        second(w, a)
+    assert caught.value.code == "E2314"
+    second(other, a)  # now this is the kernel in front, and wrote something else
+    second(w, a)
+    assert a.tolist() == [4.0] * 64
+    first(a, w)
+    w[:] = 5  # filled by the host since
+    second(w, a)
+    assert a.tolist() == [9.0] * 64

@@ -114,18 +114,18 @@ def test_wrong_element_type(matmul):
 
 def test_wrong_number_of_axes(matmul):
     error = refused("E2003", matmul, floats(4), floats(4, 4))
-    assert "'A' has 1 axes, the kernel expects 2" in error.message
+    assert "'A' has 1 axis, the kernel expects 2" in error.message
 
 
 def test_wrong_constant_extent(scaled):
     error = refused("E2004", scaled, floats(16, 9), None, 1, 1.0, True)
-    assert error.message == "argument 'A' has extent 1 9, the kernel expects 8"
+    assert error.message == "argument 'A' has extent 9 along axis 1, the kernel expects 8"
 
 
 def test_extents_that_contradict_each_other(matmul):
     error = refused("E2005", matmul, floats(4, 5), floats(6, 4))
-    assert error.message == "argument 'B' has extent 0 6, the kernel expects 5"
-    assert any("extent 1 of A = 5" in note for note in error.notes)
+    assert error.message == "argument 'B' has extent 6 along axis 0, the kernel expects 5"
+    assert any("extent 1 of A is 5" in note for note in error.notes)
 
 
 @pytest.mark.parametrize("spoil", [np.transpose, lambda a: a[:, ::2], lambda a: a[::-1]], ids="TSR")

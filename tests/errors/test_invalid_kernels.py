@@ -120,9 +120,16 @@ def test_source_text_that_was_never_in_a_file():
 FIXES = {
     "E0201_cast_to_unknown": None,
     "E0204_float_floor_division": None,
+    "E1005_function_of_math": ("math.sqrt", "T.sqrt"),
+    "E1005_function_of_numpy": ("np.exp", "T.exp"),
+    "E1005_list_of_traced_length": None,
+    "E1111_option_by_another_name": ("stages", "num_stages"),
+    "E1111_missing_destination": None,
     "E1206_power": ("A[i] ** 2", "T.pow(A[i], 2)"),
     "E1504_misspelt_name": ("aloc_shared", "alloc_shared"),
     "E1302_store_outside": None,
+    "E1506_loop_in_other_capitals": ("parallel", "Parallel"),
+    "E1506_raw_variable": None,
 }
 
 

@@ -162,6 +162,38 @@ def test_without_waiting_a_neighbours_tile_is_not_there():
     assert np.isnan(got).all()
 
 
+def read_early(meet):
+    @T.prim_func
+    def main(B: T.Tensor((2, 64), T.int32)):
+        with T.ClusterKernel(2, cluster_dims=2, threads=64) as bx:
+            S = T.alloc_shared((64,), T.int32)
+            R = T.alloc_shared((64,), T.int32)
+            T.fill(S, 1)
+            T.fill(R, 0)
+            T.cluster_sync()
+            T.copy_cluster(S, R, dst_block=1 - bx)
+            T.cluster_sync() if meet == "before" else None
+            for i in T.Parallel(64):
+                B[bx, i] = R[i]
+            T.cluster_sync() if meet == "behind" else None
+
+    return main
+
+
+def test_what_a_neighbour_wrote_is_seen_after_a_meeting():
+    given = (np.zeros((2, 64), np.int32),)
+    assert (interpreted(read_early("before").function, given) == 1).all()
+    with pytest.raises(TileError, match="never written") as caught:
+        interpreted(read_early("behind").function, given)
+    assert caught.value.code == "E0503"
+
+
+def test_a_copy_to_a_neighbour_that_nothing_tells_of():
+    with pytest.raises(TileError, match="R has come") as caught:
+        tile.compile(read_early("never"), target=DEVICE, device="emulator")
+    assert (caught.value.code, caught.value.span is not None) == ("E0469", True)
+
+
 BAD = {
     "rank": ("E1513", lambda S, bar: T.mbarrier_arrive(T.alloc_cluster_barrier(1), 2)),
     "barrier of a block": ("E1513", lambda S, bar: T.mbarrier_arrive(bar, 0)),

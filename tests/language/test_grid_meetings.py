@@ -37,6 +37,23 @@ def mirrored():
     return main
 
 
+def test_what_is_read_again_is_no_array_that_is_written():
+    """A is brought again behind the meeting: another name for B would have other contents then."""
+    program = mirrored()
+    kernel = tile.compile(program, target="cpu")
+    a = np.arange(ROWS * COLUMNS, dtype=np.float32).reshape(ROWS, COLUMNS)
+    b, c = np.zeros_like(a), np.zeros_like(a)
+    kernel(a, b, c)
+    np.testing.assert_array_equal(c, 2 * a[::-1] + a + a[:, :1])
+    for arguments in ((a, a, c), (a, b, a)):
+        with pytest.raises(TileError, match="share memory") as caught:
+            kernel(*arguments)
+        assert caught.value.code == "E2018"
+        assert "reads A again behind T.sync_grid" in caught.value.notes[1]
+    assert "unchanged = (A)" in kernel.ir
+    kernel(a, b, b)  # C is read by nobody
+
+
 def halvings():
     """A sum of all rows in steps, between which everyone waits."""
 

@@ -3,7 +3,9 @@
 import numpy as np
 import pytest
 
+import tile_frontend as tile
 import tile_frontend.language as T
+from tile_ir.diag import TileError
 
 
 def test_a_name_may_be_bound_to_another_type(run):
@@ -140,3 +142,109 @@ def test_recursion_that_python_ends(run, depth):
     a = np.arange(8, dtype=np.int32)
     (b,) = run(kernel, a)
     np.testing.assert_array_equal(b, a**depth)
+
+
+def test_scalars_of_numpy_are_operands_as_numbers_are(run):
+    """On either side, with the type of a number of Python or their own."""
+    half, three = np.float32(0.5), np.int64(3)
+
+    @T.prim_func
+    def kernel(A: T.Tensor((8,), T.float32)):
+        B, C = T.empty((8,), T.float32), T.empty((8,), T.bool)
+        with T.Kernel(8, threads=32) as i:
+            B[i] = half * A[i] + A[i] * half - three / (A[i] + 1)
+            C[i] = three < A[i]
+        return B, C
+
+    a = np.arange(8, dtype=np.float32)
+    b, c = run(kernel, a)
+    np.testing.assert_allclose(b, a - 3 / (a + 1), rtol=1e-6)
+    np.testing.assert_array_equal(c, a > 3)
+
+
+OF_NUMPY = {
+    "ufunc": np.exp,
+    "reduction": np.maximum.reduce,
+    "function": lambda x: np.where(x, x, x),
+    "outer": lambda x: np.add.outer(x, x),
+}
+
+
+@pytest.mark.parametrize("name", OF_NUMPY)
+def test_functions_of_numpy_are_refused(name):
+    function = OF_NUMPY[name]
+    with pytest.raises(TileError) as caught:
+
+        @T.prim_func
+        def kernel(A: T.Tensor((8,), T.float32)):
+            with T.Kernel(8) as i:
+                A[i] = function(A[i])
+
+    assert caught.value.code == "E1005"
+    assert "T.exp" in caught.value.help
+
+
+def test_functions_of_torch_are_refused_and_its_numbers_are_operands(run):
+    torch = pytest.importorskip("torch", reason="torch is optional")
+    two = torch.tensor(2.0)
+
+    @T.prim_func
+    def doubled(A: T.Tensor((8,), T.float32)):
+        B = T.empty((8,), T.float32)
+        with T.Kernel(8, threads=32) as i:
+            B[i] = two * A[i]
+        return B
+
+    a = np.arange(8, dtype=np.float32)
+    (b,) = run(doubled, a)
+    np.testing.assert_array_equal(b, 2 * a)
+    with pytest.raises(TileError, match="relu of an array library was called on A") as caught:
+
+        @T.prim_func
+        def kernel(A: T.Tensor((8,), T.float32)):
+            with T.Kernel(8):
+                torch.relu(A)
+
+    assert caught.value.code == "E1005"
+
+
+def test_the_length_of_a_buffer_is_its_first_extent(run):
+    @T.prim_func
+    def kernel(A: T.Tensor((8, 4), T.int32)):
+        B = T.empty((8,), T.int32)
+        with T.Kernel(1, threads=32):
+            for i in T.Parallel(len(A)):
+                B[i] = A[i, 0] * len(A[0:2, :])
+        return B
+
+    a = np.arange(32, dtype=np.int32).reshape(8, 4)
+    (b,) = run(kernel, a)
+    np.testing.assert_array_equal(b, 2 * a[:, 0])
+
+
+def test_an_error_of_a_helper_of_the_same_name_is_pythons():
+    """Only calls of the language's own functions are told as its errors."""
+
+    def copy(src, dst):
+        T.copy(src, dst)
+
+    with pytest.raises(TypeError, match=r"copy\(\) missing") as caught:
+
+        @T.prim_func
+        def kernel(A: T.Tensor((8,), T.int32)):
+            with T.Kernel(1):
+                copy(A)
+
+    assert not isinstance(caught.value, TileError)
+
+
+def test_a_sum_of_a_thousand_terms_is_refused():
+    @T.prim_func
+    def kernel(A: T.Tensor((2000,), T.float32)):
+        with T.Kernel(1):
+            A[0] = sum(A[i] for i in range(2000))
+
+    with pytest.raises(TileError, match="nested too deeply") as caught:
+        tile.compile(kernel, target="cpu")
+    assert caught.value.code == "E0015"
+    assert "T.reduce_sum" in caught.value.help

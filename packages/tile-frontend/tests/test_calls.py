@@ -207,7 +207,7 @@ def test_outputs_scalars_and_constants():
         Slot("b", 1, float),
         Slot("c", 2, None, ArrayCode("", "{0} * 8"), 8),
     ]
-    prepared = SimpleNamespace(count=2, outputs=(lambda: 5,), slots=slots)
+    prepared = SimpleNamespace(count=2, outputs=(lambda: 5,), slots=slots, pairs=())
     launch = lambda *values: made.append(values)  # noqa: E731 -- it has no code of its own
     ready = Ready(prepared, launch, (30, 40), lambda *args: ("odd", *args))
     assert ready.run()(7, 2) == 5
@@ -250,9 +250,8 @@ def test_a_library_compares_its_arrays_in_one_call():
 
 
 def test_a_stricter_comparison_is_made_anew_a_few_times():
-    prepared = SimpleNamespace(
-        count=1, outputs=(), slots=[Slot("a", 0, None, ArrayCode("", "{0}"))]
-    )
+    slots = [Slot("a", 0, None, ArrayCode("", "{0}"))]
+    prepared = SimpleNamespace(count=1, outputs=(), slots=slots, pairs=())
     seen = []
     ready = Ready(prepared, seen.append, (), None)
     plain = torch.zeros(2)

@@ -225,6 +225,7 @@ def test_names_are_kept_and_made_unique():
             for k in T.serial(4):
                 A[k + 4] = 1.0
             a_s, b_s = T.alloc_shared((4,), T.float32), T.alloc_shared((4,), T.float16)
+            T.clear(a_s)
             T.copy(a_s, b_s)
             assert block is not None
 

@@ -24,6 +24,19 @@ def make_scale(target):
     return scale
 
 
+def make_negated(target):
+    @tile.jit(target=target)
+    def negated(A):
+        m = T.dynamic("m")
+        A: T.Tensor((m,), T.int32)
+        B = T.empty((m,), T.int32)
+        with T.Kernel(m) as i:
+            B[i] = -A[i]
+        return B
+
+    return negated
+
+
 def test_eager_kernel_compiles_and_runs(oracle, toolchain):
     scale = make_scale(oracle)
     a = np.arange(160, dtype=np.float32).reshape(20, 8)
@@ -47,6 +60,14 @@ def test_a_keyword_that_the_function_has_not_is_refused(oracle, toolchain):
     assert toolchain.compiled == 0
 
 
+def test_a_dynamic_dimension_is_no_part_of_the_build(oracle, toolchain):
+    with pytest.raises(TileError, match=r"'m' is a T\.dynamic dimension") as caught:
+        make_negated(oracle).compile(m=4)
+    assert caught.value.code == "E1111"
+    assert "--dim" in caught.value.help
+    assert toolchain.compiled == 0
+
+
 def test_eager_kernel_is_one_per_value_of_const(oracle, toolchain):
     scale = make_scale(oracle)
     for rows in (4, 9, 4, 9):
@@ -56,15 +77,7 @@ def test_eager_kernel_is_one_per_value_of_const(oracle, toolchain):
 
 
 def test_dynamic_dimensions_share_one_build(oracle, toolchain):
-    @tile.jit(target=oracle)
-    def negated(A):
-        m = T.dynamic("m")
-        A: T.Tensor((m,), T.int32)
-        B = T.empty((m,), T.int32)
-        with T.Kernel(m) as i:
-            B[i] = -A[i]
-        return B
-
+    negated = make_negated(oracle)
     for rows in (1, 3, 0, 50):
         a = np.arange(rows, dtype=np.int32)
         np.testing.assert_array_equal(negated(a), -a)

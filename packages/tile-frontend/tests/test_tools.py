@@ -40,6 +40,18 @@ def test_auto_passes_over_targets_without_their_hardware(installed, oracle):
     assert 'pip install "tile-frontend[cpu]"' in raised.value.help
 
 
+def test_a_target_that_is_not_installed_comes_with_what_brings_it(installed):
+    with pytest.raises(TileError, match="no such target") as raised:
+        target_select.select("rocm -arch=any")
+    assert (raised.value.code, raised.value.help) == (
+        "E0901",
+        'pip install "tile-frontend[rocm]"; `tile doctor` lists every plugin',
+    )
+    with pytest.raises(TileError) as raised:
+        target_select.select("nobodys")
+    assert raised.value.help is None  # as it was raised
+
+
 def test_of_several_targets_the_first_by_rank_that_is_at_hand(installed, oracle):
     fields = {f: getattr(oracle, f) for f in ("specs", "pipeline", "emit", "toolchain", "runtime")}
 
@@ -88,7 +100,7 @@ def test_importing_the_language_loads_no_target_and_no_array_library():
         "import sys, tile_frontend as tile, tile_frontend.language, tile_frontend.jit_function\n"
         "assert callable(tile.jit) and callable(tile.compile)\n"
         "loaded = {n.partition('.')[0] for n in sys.modules}\n"
-        "print(sorted(loaded & {'numpy', 'torch', 'networkx', 'ml_dtypes', 'tile_cpu'}))\n"
+        "print(sorted(loaded & {'numpy', 'torch', 'ml_dtypes', 'tile_cpu'}))\n"
     )
     done = subprocess.run(
         [sys.executable, "-c", program], capture_output=True, text=True, check=True

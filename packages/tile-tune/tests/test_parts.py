@@ -242,6 +242,18 @@ def test_what_cannot_be_told_apart_is_said_aloud():
     assert "distinguishable" not in result(best, slower).table()
 
 
+def test_ratios_are_of_times_of_one_kind():
+    """The machine was slower when the finalists took turns than when all were tried."""
+    a, b = (Configuration.of({"block": n}) for n in "ab")
+    trials = (
+        Trial(configuration=a, samples=(1.0,) * 9),
+        Trial(configuration=b, samples=(1.5,) * 9),
+    )
+    table = result((), trials=trials, turns={a: (2.0,) * 9}).table()
+    assert "1.000x  block=a  best" in table
+    assert "1.500x  block=b" in table
+
+
 def test_the_line_of_code():
     best = Configuration.of({"block": 64}, {"k.depth": 3})
     assert hard_coded("mm", Configuration.of({"block": 64}), ("A", "n=3")) == "mm(A, n=3, block=64)"

@@ -29,13 +29,15 @@ class Launch(NamedTuple):
 
 class Prepared:
     """The steps of a call as code in terms of p0, p1, ... (addresses and scalars), and what its
-    other names stand for; also a function of them."""
+    other names stand for; also a function of them. The first step, `packing`, makes `packed` of
+    them, whose bytes are the same for the same arguments."""
 
     def __init__(self, launch: Launch, count: int, dims: Sequence[int]) -> None:
         self._launch, self._dims = launch, tuple(dims)
         constants = {f"c{i}": d for i, d in enumerate(dims)}
         values = ", ".join([*(f"p{i}" for i in range(count)), *constants])
-        self.lines = (f"status = foreign(address, pack({values}), threads)", *_REPORTED)
+        self.packing = f"packed = pack({values})"
+        self.lines = (self.packing, *Fixed.lines)
         self.names: Mapping[str, Any] = {**launch._asdict(), **constants}
 
     def __call__(self, *values: float) -> None:

@@ -109,14 +109,6 @@ class Nvrtc:
         finally:
             self._library.nvrtcDestroyProgram(ctypes.byref(program))
 
-    def architectures(self) -> tuple[int, ...]:
-        """The compute capabilities that it compiles for, as numbers: 90 is 9.0."""
-        count = ctypes.c_int()
-        self._check(self._library.nvrtcGetNumSupportedArchs(ctypes.byref(count)))
-        found = (ctypes.c_int * count.value)()
-        self._check(self._library.nvrtcGetSupportedArchs(found))
-        return tuple(found)
-
     def _read(self, program: ctypes.c_void_p, what: str) -> bytes:
         size = ctypes.c_size_t()
         self._check(getattr(self._library, f"nvrtcGet{what}Size")(program, ctypes.byref(size)))

@@ -63,7 +63,8 @@ def rank(buffer: Buffer, info: ArrayInfo) -> ArgumentError:
     """A wrong number of axes."""
     return ArgumentError(
         "E2003",
-        f"argument {buffer.name!r} has {len(info.shape)} axes, the kernel expects "
+        f"argument {buffer.name!r} has {len(info.shape)} "
+        f"{'axis' if len(info.shape) == 1 else 'axes'}, the kernel expects "
         f"{len(buffer.shape)}",
         notes=(_declared(buffer), f"its shape is {info.shape}"),
         help="reshape it before the call",
@@ -75,16 +76,15 @@ def extent(
 ) -> ArgumentError:
     """An extent or stride that contradicts its declaration, or another argument."""
     sources = [
-        f"{o} = {o.value}"
+        f"{o} is {o.value}"
         for o in others
         if o is not equation and o.expr is equation.expr and o.value == expected
     ]
     notes = [f"it is declared as `{equation.expr}`"] if known else []
-    notes += [f"{s} says {expected}" for s in sources[:1]]
+    notes += sources[:1]
     return ArgumentError(
         "E2005" if sources else "E2004",
-        f"argument {equation.name!r} has {_axis(equation)} {equation.value}, the kernel expects "
-        f"{expected}",
+        f"argument {equation.name!r} has {_measured(equation)}, the kernel expects {expected}",
         notes=tuple(notes),
         help="pass tensors whose shapes agree with the declarations",
     )
@@ -94,7 +94,7 @@ def unsolvable(equation: Equation) -> ArgumentError:
     """An extent for which no dimension has a whole, non-negative value."""
     return ArgumentError(
         "E2004",
-        f"argument {equation.name!r} has {_axis(equation)} {equation.value}, "
+        f"argument {equation.name!r} has {_measured(equation)}, "
         f"which `{equation.expr}` can never be",
         help="pass a tensor whose shape agrees with the declaration",
     )
@@ -146,6 +146,27 @@ def devices(name: str, given: int, wanted: int) -> ArgumentError:
         "E2007",
         f"argument {name!r} is on device {given}, others are on device {wanted}",
         help="move all arguments of a call to one device",
+    )
+
+
+def shared_memory(
+    names: tuple[str, str], infos: tuple[ArrayInfo, ArrayInfo], at: tuple[int, int], again: bool
+) -> ArgumentError:
+    """Two arrays that share memory, the first of which is written."""
+    (a, b), (one, other) = names, infos
+    where = f"{b} begins {at[1] - at[0]} bytes from the begin of {a}"
+    notes = (
+        f"{where}; their extents are {one.shape} and {other.shape}",
+        f"the kernel reads {b} again behind T.sync_grid, as nobody had written to it"
+        if again
+        else "what the kernel reads of it would depend on when it writes",
+    )
+    return ArgumentError(
+        "E2018",
+        f"arguments {a!r} and {b!r} share memory, and the kernel writes to {a!r}",
+        notes=notes,
+        help="pass a copy of one of them (tensor.clone(), array.copy())"
+        + ("" if again else ", or one array with the same extents for both"),
     )
 
 
@@ -220,8 +241,6 @@ def _declared(buffer: Buffer) -> str:
     return f"it is declared as {BufferRef(buffer)!r}"
 
 
-def _axis(equation: Equation) -> str:
+def _measured(equation: Equation) -> str:
     what = "stride" if equation.is_stride else "extent"
-    return (
-        f"{what} {equation.axis}" if not equation.is_stride else f"{what} of axis {equation.axis}"
-    )
+    return f"{what} {equation.value} along axis {equation.axis}"

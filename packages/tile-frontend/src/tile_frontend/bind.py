@@ -7,7 +7,7 @@ of the same key without looking at them again.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from math import prod
 from typing import TYPE_CHECKING, Any
@@ -16,6 +16,7 @@ from tile_frontend import argument_errors as wrong
 from tile_frontend.adapters import Adapter, ArrayInfo, adapter_for, adapter_on, code_of
 from tile_frontend.adapters.base import packed_shape, row_major
 from tile_frontend.dims import Equation, evaluate, solve
+from tile_frontend.overlaps import Pair, pairs_of, read_again
 from tile_frontend.scalars import scalar_taker
 from tile_ir.opdef import Access
 from tile_ir.ops import View
@@ -40,7 +41,7 @@ class Slot:
     behind them).
 
     `code` is the same for an argument like the one it was made from, None where `take` has no code.
-    `alignment`: what an address has to be a multiple of.
+    `alignment`: what an address has to be a multiple of. `scalar`: whether it is a number.
     """
 
     name: str
@@ -48,6 +49,7 @@ class Slot:
     take: Callable[[Any], Any]
     code: ArrayCode | None = None
     alignment: int = 1
+    scalar: bool = False
 
     def check(self, args: Sequence[Any]) -> None:
         """Raises `TileError` E2016 for an address that is not aligned."""
@@ -61,7 +63,8 @@ class Prepared:
     """A checked combination of arguments: how to make outputs, each argument of the entry, and the
     dimensions, which follow them.
 
-    `count`: how many arguments the caller gives. `library`: whose arrays they are. `index`: which
+    `count`: how many arguments the caller gives. `pairs`: which of them must not share memory.
+    `library`: whose arrays they are. `index`: which
     device of its kind has the arrays, None without arrays. `fits`: whether rows lie as far apart as
     the kernel's copy engines need.
     """
@@ -69,6 +72,7 @@ class Prepared:
     count: int
     outputs: tuple[Callable[[], Any], ...]
     slots: tuple[Slot, ...]
+    pairs: tuple[Pair, ...]
     dims: tuple[int, ...]
     library: str
     index: int | None
@@ -116,7 +120,8 @@ class Binder:
     def prepare(self, args: Sequence[Any]) -> Prepared:
         """Check the arguments.
 
-        Raises `TileError` E2001 to E2012, each naming the argument.
+        Raises `TileError` E2001 to E2012, each naming the argument. What depends on addresses is
+        left to the call.
         """
         if len(args) != len(self.inputs):
             raise wrong.count(self.function.name, self.names, len(args))
@@ -133,7 +138,17 @@ class Binder:
                 self._check_strides(param.buffer, info, known)
         kind = next((i.device for i in infos.values() if i is not None), self.memory[0])
         on = kind if index is None or kind == "cpu" else f"{kind}:{index}"
-        return self._prepared(args, known, (index, on), self._rows_fit(infos, known))
+        made = self._prepared(args, known, (index, on), self._rows_fit(infos, known))
+        return replace(made, pairs=self._pairs(infos, on))
+
+    def _pairs(self, infos: dict[str, ArrayInfo | None], on: str) -> tuple[Pair, ...]:
+        """What must not share memory, where arrays have addresses."""
+        if self.whole or on.partition(":")[0] in UNADDRESSED:
+            return ()
+        writes = Access.WRITE | Access.UPDATE
+        written = {n for n, access in self.touched.items() if access & writes}
+        places = {p.name: i for i, p in enumerate(self.function.params)}
+        return pairs_of(infos, places, written, read_again(self.function))
 
     def results(self, given: Mapping[str, Any]) -> list[tuple[tuple[int, ...], DType]]:
         """Extents and type of each output for these arguments by name, which are checked; extents
@@ -227,7 +242,8 @@ class Binder:
         for param, alignment in zip(self.function.params, self.alignments, strict=True):
             at, name = place[param.name], param.name
             if param.scalar is not None:
-                slots.append(Slot(name, at, scalar_taker(name, param.scalar.dtype)))
+                take = scalar_taker(name, param.scalar.dtype)
+                slots.append(Slot(name, at, take, scalar=True))
             elif at < len(args) and args[at] is None:
                 slots.append(Slot(name, at, _null))
             elif self.whole or on.partition(":")[0] in UNADDRESSED:
@@ -240,6 +256,7 @@ class Binder:
             count=len(args),
             outputs=outputs,
             slots=tuple(slots),
+            pairs=(),
             dims=tuple(known[d.name] for d in self.function.dims),
             library=maker.library,
             index=index,

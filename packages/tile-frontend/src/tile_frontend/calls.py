@@ -9,11 +9,12 @@ types, extents, strides and devices of its arguments with those that were checke
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from types import CodeType, FunctionType
 from typing import TYPE_CHECKING, Any
 
 from tile_frontend.adapters import NO_ADDRESS, adapter_for, code_of, memory_of
+from tile_frontend.overlaps import check_apart
 from tile_frontend.trace.values import dtype as ElementType
 
 if TYPE_CHECKING:
@@ -25,6 +26,13 @@ __all__ = ["Alike", "Ready", "alike_of", "key_function", "key_texts"]
 
 _PLAIN = (bool, int, str, type(None), ElementType)
 """Python values that never change and mean the same where they and their types are equal."""
+
+_MOST_SEEN, _MOST_COMPARED = 64, 24
+"""How many combinations of addresses are known by heart, and how many pairs of arguments are
+compared before anything is called."""
+
+_LAST = "last"
+"""The name of the bytes of the last call's arguments."""
 
 _UNLIKE = "(AttributeError, TypeError, ValueError, RuntimeError)"
 """What reading the properties of an array of another kind raises, or of too few arguments."""
@@ -41,7 +49,8 @@ def _made(
 ) -> Callable[..., Any]:
     """A function of these lines, whose global names are `names`: a call copies every variable of
     a function around it, and there may be dozens."""
-    text = "\n".join([f"def {function}({', '.join(parameters)}):", *_inside(lines)])
+    kept = [f"global {name}" for name in (_LAST,) if name in names]
+    text = "\n".join([f"def {function}({', '.join(parameters)}):", *_inside([*kept, *lines])])
     # The interpreter keeps in the code where it found a name: it is not shared between functions.
     return FunctionType(_code(text).replace(), names)
 
@@ -86,7 +95,8 @@ class Ready:
     """Checked arguments and what launches arguments like them.
 
     `launch` takes addresses and scalars, then `constants`; where it has `lines` and `names`, its
-    own code in terms of p0, p1, ..., they stand in place of a call. `odd` gets arguments that are
+    own code in terms of p0, p1, ..., they stand in place of a call; `packing` is then the first of
+    these lines, if that makes bytes `packed` of the arguments. `odd` gets arguments that are
     not aligned.
     """
 
@@ -170,15 +180,53 @@ class Ready:
         names: dict[str, Any] = {"odd": self.odd, "no_address": NO_ADDRESS}
         lines = self._taken(inputs, names, lost, sure)
         lines += self._made_outputs(names)
-        by_alignment: dict[int, list[str]] = {}
-        for i, slot in enumerate(self.prepared.slots):
-            if slot.alignment > 1:
-                by_alignment.setdefault(slot.alignment, []).append(f"p{i}")
-        for alignment, values in by_alignment.items():
-            lines.append(f"if ({' | '.join(values)}) & {alignment - 1}:")
-            lines.append(f"    return odd({', '.join(inputs)})")
+        lines += self._looked_at(names)
         lines += self._launched(names)
         return names, [*lines, *_given(outputs)]
+
+    def _looked_at(self, names: dict[str, Any]) -> list[str]:
+        """Code that looks at the addresses: for such as need other code, and for memory that two
+        arguments share. Those of the caller's that were seen before are not looked at again."""
+        own = [i for i, s in enumerate(self.prepared.slots) if s.at < self.prepared.count]
+        made = [i for i in range(len(self.prepared.slots)) if i not in own]
+        pairs = self.prepared.pairs
+        if not pairs:
+            return self._aligned([*own, *made])
+        places = {i for p in pairs for i in (p.first, p.second)}
+        key = sorted(places | {i for i in own if self.prepared.slots[i].alignment > 1})
+        names.update(seen=set(), most=_MOST_SEEN, apart=partial(check_apart, pairs))
+        close = " or ".join(f"{p.low} < p{p.second} - p{p.first} < {p.high}" for p in pairs)
+        addresses = ", ".join(f"p{i}" if i in places else "0" for i in range(max(places) + 1))
+        looked = [
+            *self._aligned(own),
+            f"if {close}:" if len(pairs) <= _MOST_COMPARED else "if True:",
+            f"    apart(({addresses},))",
+            "if len(seen) >= most:",
+            "    seen.clear()",
+            "seen.add(at)",
+        ]
+        packing = getattr(self.launch, "packing", None)
+        if packing is None:
+            found = [f"at = ({''.join(f'p{i}, ' for i in key)})", "if at not in seen:"]
+            return [*found, *_inside(looked), *self._aligned(made)]
+        # Bytes that are there anyway are compared with the last call's faster than numbers.
+        names[_LAST] = None
+        found = [packing, f"if packed != {_LAST}:", "    at = packed", "    if at not in seen:"]
+        known = [*_inside(_inside(looked)), f"    {_LAST} = packed"]
+        return [*self._aligned(made), *found, *known]
+
+    def _aligned(self, places: Sequence[int]) -> list[str]:
+        """Code that turns to `odd` where one of these addresses is not aligned."""
+        by_alignment: dict[int, list[str]] = {}
+        for i in places:
+            alignment = self.prepared.slots[i].alignment
+            if alignment > 1:
+                by_alignment.setdefault(alignment, []).append(f"p{i}")
+        lines = []
+        for alignment, values in by_alignment.items():
+            lines.append(f"if ({' | '.join(values)}) & {alignment - 1}:")
+            lines.append(f"    return odd({', '.join(self._inputs())})")
+        return lines
 
     def _made_outputs(self, names: dict[str, Any]) -> list[str]:
         """Code that makes the outputs and takes them."""
@@ -221,6 +269,7 @@ class Ready:
         """Code that launches with these arguments, without outputs."""
         slots, outputs = self.prepared.slots, self._outputs()
         values = [s.take(args[s.at]) if s.at < len(args) else None for s in slots]
+        check_apart(self.prepared.pairs, values)
         kept: dict[str, Any] = {}
         pairs = zip(values, slots, strict=True)
         if any(s.alignment > 1 and v is not None and v % s.alignment for v, s in pairs):
@@ -240,7 +289,8 @@ class Ready:
         own: Sequence[str] | None = getattr(self.launch, "lines", None)
         if own is not None:
             names.update(self.launch.names)  # type: ignore[attr-defined]  # it goes with `lines`
-            return own
+            packed = hasattr(self.launch, "packing") and bool(self.prepared.pairs)
+            return own[packed:]
         names["entry"] = self.launch
         values = [f"p{i}" for i in range(len(self.prepared.slots))]
         for i, constant in enumerate(self.constants):
@@ -280,7 +330,8 @@ def quick_call(run: Any, args: Sequence[Any], other: Callable[..., Any]) -> Any:
     if not isinstance(run, Leading) or not all(type(a) in _PLAIN for a in args[run.count :]):
         return None
     is_array = [adapter_for(a) is not None for a in args]
-    if not args or is_array != [i < run.count for i in range(len(args))]:
+    scalars = {s.at for s in run.ready.prepared.slots if s.scalar}
+    if not args or is_array != [i < run.count and i not in scalars for i in range(len(args))]:
         return None
     compared = _comparison(is_array, args)
     if compared is None:
@@ -310,10 +361,11 @@ def _comparison(is_array: Sequence[bool], args: Sequence[Any]) -> tuple[str, dic
     alike, arrays = alike_of(is_array, args), [f"a{i}" for i, array in enumerate(is_array) if array]
     if alike is not None:
         return f"alike({', '.join(arrays)})", {"alike": alike.compare}
-    texts = key_texts([True] * len(arrays), args[: len(arrays)])
+    given = [a for a, array in zip(args, is_array, strict=True) if array]
+    texts = key_texts([True] * len(arrays), given)
     if texts is None:
         return None
-    key = key_function(texts)(*args[: len(arrays)])
+    key = key_function(texts)(*given)
     return f"{_key(texts, arrays)} == key", {"key": key}
 
 

@@ -124,7 +124,11 @@ class Tracing:
             n: Undeclared(n, self.infos.get(n), self)
             for n in (*self.call.arrays, *self.call.absent)
         }
-        return {**self.call.static, **tensors}
+        scalars = {
+            n: declared(self.builder, n, ElementType.of(kind), None)
+            for n, kind in self.call.scalars.items()
+        }
+        return {**self.call.static, **tensors, **scalars}
 
     def _parameter(self, name: str, value: Any) -> Any:
         annotation = self.signature.get(name)
@@ -224,6 +228,11 @@ def determine(fn: FunctionType, call: Call, outer: Mapping[str, Any]) -> dict[st
         return made if isinstance(made, PrimFunc) and not tracing.declared else consts
 
 
+_DYNAMIC = (
+    "leave it out: each call reads it off its arguments; commands take it as --dim NAME=VALUE"
+)
+
+
 def traced(
     fn: FunctionType, call: Call, outer: Mapping[str, Any], consts: Mapping[str, int]
 ) -> PrimFunc:
@@ -231,7 +240,10 @@ def traced(
     whose name is none of them."""
     tracing = Tracing(fn, call, outer, dict(consts), complete=True)
     made: PrimFunc = tracing.run()
+    dynamic = {dim.name for dim in made.function.dims}
     for name in call.consts:
+        if name in dynamic:
+            raise unfit(fn, f"{name!r} is a T.dynamic dimension, no part of the build", _DYNAMIC)
         if name not in tracing.asked:
             raise unfit(fn, f"got an unexpected keyword argument {name!r}")
     return made

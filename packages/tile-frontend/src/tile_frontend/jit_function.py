@@ -11,16 +11,18 @@ import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from types import FunctionType
 from typing import TYPE_CHECKING, Any
 
 from tile_frontend import driver, eager, knobs, parallel_compile
 from tile_frontend.adapters import adapter_for, describe
 from tile_frontend.calls import Leading, quick_call
+from tile_frontend.jit_errors import no_function, too_deep
 from tile_frontend.kernel import MOST_SHAPES, JITKernel
 from tile_frontend.language.function import PrimFunc
 from tile_frontend.pass_configs import read_pass_configs
 from tile_frontend.rewrite.source import function_node
-from tile_frontend.specialize import Call, frozen, read_call
+from tile_frontend.specialize import Call, frozen, read_call, scalars_of, unfit
 from tile_frontend.target_select import select
 from tile_frontend.trace.places import here
 from tile_frontend.variants import Row, Variants, asked_text, not_built, row_of, signature_text
@@ -28,8 +30,6 @@ from tile_ir.diag import TileError
 from tile_ir.text import parse_function, print_function
 
 if TYPE_CHECKING:
-    from types import FunctionType
-
     from tile_ir.core import Function
 
 __all__ = ["JITImpl", "compile", "jit", "par_compile"]
@@ -131,6 +131,8 @@ def _compile(func: PrimFunc, options: Options, device: str | None = None) -> JIT
         kernel = JITKernel.build(function, target, options.plan, flags)
     except TileError as error:
         raise error.at(here()) from error.__cause__
+    except RecursionError:
+        raise too_deep(function) from None
     if folder is not None:
         _write_debug(kernel, Path(folder))
     return kernel
@@ -291,6 +293,8 @@ def jit(
     outer = sys._getframe(1)
 
     def decorate(fn: FunctionType) -> JITImpl:
+        if not isinstance(fn, FunctionType):
+            raise no_function(fn)
         local = dict(outer.f_locals) if "<locals>" in fn.__qualname__ else {}
         return JITImpl(fn, options, local)
 
@@ -331,13 +335,15 @@ class JITImpl:
         inner = (n for n in ast.walk(node) if isinstance(n, ast.FunctionDef) and n is not node)
         return any(_names_prim_func(d) for n in inner for d in n.decorator_list)
 
+    @functools.cached_property
+    def _scalars(self) -> Mapping[str, Any]:
+        """The parameters whose values come with each launch."""
+        return {} if self.is_lazy else scalars_of(self.fn)
+
     def _general(self, *args: Any, **kwargs: Any) -> Any:
         """A call with any arguments."""
         try:
-            key = (
-                tuple([describe_call(a) for a in args]),
-                *((k, describe_call(v)) for k, v in kwargs.items()),
-            )
+            key = self._key(args, kwargs)
             run = self._calls.get(key)
         except TileError:  # an argument that cannot be hashed: resolving it says which
             key, run = None, None
@@ -351,6 +357,16 @@ class JITImpl:
         if not kwargs and key is not None:
             self._follow(key, run, args)
         return run(args, kwargs)
+
+    def _key(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+        """What tells a call from others: of values that come with each launch only their types."""
+        scalars = self._scalars
+        if not scalars:
+            named = ((k, describe_call(v)) for k, v in kwargs.items())
+            return (tuple([describe_call(a) for a in args]), *named)
+        given = [*zip(self.signature.parameters, args, strict=False), *kwargs.items()]
+        described = ((n, type(v) if n in scalars else describe_call(v)) for n, v in given)
+        return (len(args), *described)
 
     def _follow(self, key: Any, run: Any, args: Sequence[Any]) -> None:
         """From now on take the short way for calls like this one. A comparison that was too strict
@@ -375,6 +391,8 @@ class JITImpl:
                     here(),
                     help="pass them, or use .compile(M=...) to get the kernel without running it",
                 )
+            if call.unset:
+                raise unfit(self.fn, f"missing a required argument: {call.unset[0]!r}")
             made = self._eager_kernel(call)
             if isinstance(made, JITKernel):
                 return _runner(made, self.signature, args, kwargs)
@@ -552,9 +570,14 @@ def _runner(
     """Run the kernel on the tensors among the arguments of any call that looks like this one."""
     order = list(signature.parameters)
     wanted = kernel.binder.names
+    defaults = {
+        n: p.default
+        for n, p in signature.parameters.items()
+        if p.default is not inspect.Parameter.empty
+    }
 
     def named(args: Sequence[Any], kwargs: Mapping[str, Any]) -> list[Any]:
-        given = {**dict(zip(order, args, strict=False)), **kwargs}
+        given = {**defaults, **dict(zip(order, args, strict=False)), **kwargs}
         return [given.get(n) for n in wanted]
 
     ready = kernel.ready(named(args, kwargs))

@@ -107,9 +107,20 @@ def _named(text: str) -> Target:
 
 def _from_request(request: TargetRequest) -> Target:
     name = _ALIASES.get(request.name, request.name)
-    manifest = load("tile.targets", name)
+    manifest = _loaded(name)
     found = TargetRequest(name=name, arch=request.arch, options=request.options)
     return Target(manifest, find_spec(manifest, found), found)
+
+
+def _loaded(name: str) -> TargetManifest:
+    """The plugin of that name; the error for none says what brings it."""
+    try:
+        return load("tile.targets", name)
+    except TileError as error:
+        if error.code != "E0901" or name not in absent_targets():
+            raise
+        brings = f'pip install "tile-frontend[{name}]"; `tile doctor` lists every plugin'
+        raise TileError(error.code, error.message, notes=error.notes, help=brings) from None
 
 
 @cache

@@ -112,13 +112,14 @@ class Diagnostic:
 
     def reasons(self) -> tuple[str, ...]:
         """Why it is so: the notes, or for a mistake in a program the rule that its code stands
-        for."""
+        for, where neither message nor help says it."""
         if self.notes or self.span is None or self.severity is not Severity.ERROR:
             return self.notes
         from tile_ir.codes import rule  # only an error that is shown needs the catalogue
 
         found = rule(self.code)
-        return (found,) if found else ()
+        said = f"{self.message} {self.help}".casefold()
+        return (found,) if found and found.casefold() not in said else ()
 
     def render(self) -> str:
         """Return it as text: headline, source line with carets, call sites, notes, help, and the

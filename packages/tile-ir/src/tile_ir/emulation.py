@@ -49,7 +49,9 @@ class EmulationSource:
       (and `f32` where the engine adds numbers of that type), `allocate(bytes)`, `workers()` and
       `failed(message)`.
     * `regions`: Python text that defines `regions(*arguments)`, which returns a list of (name,
-      address, bytes, whether it is written) of what the arguments point to.
+      address, bytes, whether it is written, and perhaps words: "result" for what the call made,
+      "early" for what is read before the kernel in front has ended, "late" for what the last kernel
+      writes) of what the arguments point to.
     * `places`: what a position in the program is: position -> (instruction, line of the generated
       source, that line, the user's place as "file:line" or nothing).
     """

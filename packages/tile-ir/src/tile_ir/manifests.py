@@ -101,7 +101,6 @@ class TargetManifest(Manifest):
     * `toolchain(spec)` returns the compiler for that description.
     * `runtime(spec)` returns what loads and launches; the only part that may need a device.
     * `host_arch()` returns the architecture at hand, for a target string without `-arch`.
-    * `lowerings` is a table: atom, engine or op name -> function (statement, context).
     * `emulate(spec)` returns a `tile_ir.emulation.Emulation`: how artifacts run with no device.
     * `export(spec)` returns a `tile_passes.launch.exported.Exporter`: what becomes of kernels in
       libraries that run without these packages.
@@ -115,7 +114,6 @@ class TargetManifest(Manifest):
     refs: ClassVar[tuple[str, ...]] = ("specs", "pipeline", "emit", "toolchain", "runtime")
     optional_refs: ClassVar[tuple[str, ...]] = (
         "host_arch",
-        "lowerings",
         "emulate",
         "export",
         "tables",
@@ -127,7 +125,6 @@ class TargetManifest(Manifest):
     toolchain: Ref
     runtime: Ref
     host_arch: Ref | None = None
-    lowerings: Ref | None = None
     emulate: Ref | None = None
     export: Ref | None = None
     tables: Ref | None = None

@@ -20,10 +20,21 @@ def test_regions_end_at_the_last_element():
     namespace = {}
     exec(regions_text(fn), namespace)
     assert namespace["regions"](1000, 2000, 3, 8) == [
-        ("A", 1000, 2 * (2 * 16 + 8), False),
-        ("B", 2000, 12, True),
+        ("A", 1000, 2 * (2 * 16 + 8), False, ()),
+        ("B", 2000, 12, True, ("late",)),
     ]
-    assert [size for _, _, size, _ in namespace["regions"](1, 2, 0, 8)] == [0, 0]
+    assert [size for _, _, size, *_ in namespace["regions"](1, 2, 0, 8)] == [0, 0]
+
+
+def test_what_more_there_is_to_say_of_regions():
+    fn = parse_function(
+        "func @f(A: global f32[4], B: global f32[4]) results (B) {\n"
+        "  kernel @f dependent, unwritten = (A) {\n    store B[0] = A[0]\n  }\n}"
+    )
+    namespace = {}
+    exec(regions_text(fn), namespace)
+    words = [row[4] for row in namespace["regions"](1, 2)]
+    assert words == [("early",), ("result", "late")]
 
 
 def test_a_line_belongs_to_the_comment_above_it():

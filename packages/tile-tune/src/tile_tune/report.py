@@ -65,14 +65,18 @@ class Result:
         return hard_coded(self.name, self.best, self.arguments, self.options)
 
     def table(self) -> str:
-        """The finalists, the fastest of the others, and every kind of failure with one example."""
+        """The finalists, the fastest of the others, and every kind of failure with one example.
+
+        Ratios are of times of one kind: finalists were timed in turns, the others as trials.
+        """
         lines = [f"{self.name}: {len(self.trials)} trials by {self.searcher}, {self.seconds:.1f} s"]
         ranked = best_first(self.trials)
-        finalists = [(c, interval(t), "") for c, t in self.turns.items()]
-        others = [(t.configuration, t.interval, t.reason) for t in ranked]
-        others = [row for row in others if row[0] not in self.turns]
         base = self.interval.median
-        for c, i, reason in [*finalists, *others][:ROWS]:
+        as_trial = next((t.median for t in ranked if t.configuration == self.best), base)
+        finalists = [(c, interval(t), "", base) for c, t in self.turns.items()]
+        others = [(t.configuration, t.interval, t.reason, as_trial) for t in ranked]
+        others = [row for row in others if row[0] not in self.turns]
+        for c, i, reason, base in [*finalists, *others][:ROWS]:
             mark = "best" if c == self.best else "tie" if c in self.ties else reason
             bounds = f"[{i.low:.4g}, {i.high:.4g}]"
             lines.append(f"  {i.median:9.4g} ms {bounds:22} {i.median / base:6.3f}x  {c}  {mark}")

@@ -11,6 +11,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from tile_cpu import knobs
+from tile_cpu.emulator.in_front import check_in_front, keep_in_front
 from tile_cpu.emulator.launch import Options, Region, launch, pack_parameters
 from tile_cpu.emulator.library import connect, header, library, library_source
 from tile_cpu.emulator.maps import BoxMaps
@@ -32,6 +33,8 @@ if TYPE_CHECKING:
 
 __all__ = ["EmulatedFunction", "Emulator", "options"]
 
+_UNDEFINED = 0xFF
+"""The byte of memory without a value: NaN in every float type, -1 in integers."""
 KERNEL_FLAGS = ("-O1", "-w", "-ffp-contract=off", "-fno-strict-aliasing")
 """Kernels run once or a few times: compiling them is most of the wait."""
 _options: ContextVar[Options | None] = ContextVar("options", default=None)
@@ -164,16 +167,21 @@ class EmulatedFunction:
     def __call__(self, *args: float) -> None:
         """Run the function's kernels one after the other.
 
-        Raises TileError E2303 to E2310 for what a kernel does wrong.
+        Results hold no defined values before, so that a part which nobody writes shows. Raises
+        TileError E2303 to E2310 for what a kernel does wrong, E2314 for what it reads early.
         """
-        found = [
-            Region(name=name, address=at, bytes=size, written=written)
-            for name, at, size, written in self._regions(*args)
-            if at and size
-        ]
-        self._call = _Call(found, [])
+        self._call = _Call([], [])
         self._counted = {}
+        rows: list[tuple[Any, ...]] = [row for row in self._regions(*args) if row[1] and row[2]]
+        check_in_front(next(iter(self._facts), ""), [r for r in rows if "early" in _words(r)])
+        for row in rows:
+            name, at, size, written = row[:4]
+            if "result" in _words(row):
+                ctypes.memset(at, _UNDEFINED, size)
+            region = Region(name=name, address=at, bytes=size, written=written)
+            self._call.regions.append(region)
         self._bound(*args)
+        keep_in_front([r for r in rows if "late" in _words(r)])
 
     @property
     def counters(self) -> dict[str, dict[str, Any]]:
@@ -219,7 +227,7 @@ class EmulatedFunction:
 
     def allocate(self, size: int) -> tuple[object, int]:
         """A workspace in which nothing was written yet: its owner and its address."""
-        memory = ctypes.create_string_buffer(b"\xff" * size, size + 256)
+        memory = ctypes.create_string_buffer(bytes([_UNDEFINED]) * size, size + 256)
         mask = ctypes.create_string_buffer(b"\xff" * (size + 256), size + 512)
         start = -(-ctypes.addressof(memory) // 256) * 256
         region = Region(
@@ -255,6 +263,11 @@ class EmulatedFunction:
         raise TileError(
             "E3013", message, help="Pass arguments for which the kernel's assertion holds."
         )
+
+
+def _words(row: Sequence[Any]) -> Sequence[str]:
+    """What more a target says of an argument's memory."""
+    return row[4] if len(row) > 4 else ()
 
 
 def _facts(kernels: ctypes.CDLL) -> bytes:

@@ -12,7 +12,7 @@ from tile_cuda.emulate.ptx import SIZES, split_operands
 from tile_ir.diag import TileError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
 
     from tile_cuda.emulate.ptx import Instruction, Kernel
 
@@ -203,9 +203,3 @@ class Context:
         """Declare arrays of values and of their masks."""
         texts, masks = ", ".join(v.text for v in values), ", ".join(v.mask for v in values)
         self.line(f"{kind} {name}[] = {{{texts}}}, {name}_m[] = {{{masks}}};")
-
-    def scoped(self, emit: Callable[[], None]) -> None:
-        """Emit lines in a C block of their own."""
-        self.line("{")
-        emit()
-        self.line("}")

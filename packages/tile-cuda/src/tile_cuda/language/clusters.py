@@ -268,7 +268,7 @@ def copy_cluster(
 
     Raises `TileError` E1513 outside of `T.ClusterKernel`, E1514 for other memories or types, or
     for none or both of `dst_block` and `cluster_mask`.
-    Example: `T.copy_cluster(S, S2, dst_block=1)`
+    Example: `T.clear(S); T.copy_cluster(S, S2, dst_block=1); T.cluster_sync(); T.copy(S2, F)`
     """
     b, scope = _cluster("T.copy_cluster")
     if (dst_block is None) == (cluster_mask is None):

@@ -14,6 +14,7 @@ from typing import Any
 
 from tile_frontend.language.dialects import dialect_names, from_dialect
 from tile_frontend.language.refused import Refused, refused_names
+from tile_frontend.trace.vocabulary import learn
 
 _MODULES = (
     "tensors",
@@ -54,6 +55,7 @@ _EXPORTS = {
     for name in module.__all__
 }
 globals().update(_EXPORTS)
+learn(_EXPORTS)
 __all__ = sorted(_EXPORTS)
 
 

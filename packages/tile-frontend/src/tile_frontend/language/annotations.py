@@ -195,7 +195,7 @@ def annotate_dependent_launch(*unwritten: Any) -> None:
     device can do that; it waits for its end before it uses global memory. Tensors that the kernel
     in front does not write (weights, say) may be named: what is read of them may come earlier.
 
-    Nothing checks that promise for another function's kernels.
+    For another function's kernels only the emulator checks that promise, E2314.
 
     Raises `TileError` E1302 outside a kernel, E1405 for what is no buffer, E1414 for a buffer that
     is not global.
@@ -242,7 +242,9 @@ def annotate_pass_configs(configs: Mapping[Any, Any]) -> None:
 
 
 def annotate_restrict_buffers(*buffers: Any) -> None:
-    """Say that these parameters may overlap each other, which is never assumed otherwise here.
+    """Say that these parameters may be one array, a hint without effect: one array may always be
+    given for two parameters of the same extents, and arrays that overlap in part are refused by the
+    call where one of them is written, E2018.
 
     Raises `TileError` E1405 for what is no buffer.
     Example: `T.annotate_restrict_buffers(A)`

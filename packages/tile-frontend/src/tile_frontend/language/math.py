@@ -81,13 +81,25 @@ def _ints(*args: object) -> bool:
     return all(type(a) is int for a in args)
 
 
+def _divisor(b: int) -> int:
+    """The divisor of Python ints. Raises `TileError` E0505 for zero."""
+    if b == 0:
+        raise TileError(
+            "E0505",
+            "an integer is divided by zero",
+            notes=("both sides are numbers of Python, known while the kernel is traced",),
+            help="pass another divisor; a size of a block is at least 1",
+        )
+    return b
+
+
 def ceildiv(a: Any, b: Any) -> Any:
     """The ceiling of a / b for integers of any sign: ceildiv(7, -3) == -2.
 
-    Raises `TileError` E0204 for floats.
+    Raises `TileError` E0204 for floats, E0505 where Python ints are divided by zero.
     Example: `T.ceildiv(100, 32)`
     """
-    return -(-a // b) if _ints(a, b) else unwrap_int(binary("ceildiv", a, b))
+    return -(-a // _divisor(b)) if _ints(a, b) else unwrap_int(binary("ceildiv", a, b))
 
 
 cdiv = ceildiv
@@ -96,19 +108,19 @@ cdiv = ceildiv
 def floordiv(a: Any, b: Any) -> Any:
     """The integer quotient rounded down: floordiv(-7, 2) == -4.
 
-    Raises `TileError` E0204 for floats.
+    Raises `TileError` E0204 for floats, E0505 where Python ints are divided by zero.
     Example: `T.floordiv(I[0, 0], 2)`
     """
-    return a // b if _ints(a, b) else binary("floordiv", a, b)
+    return a // _divisor(b) if _ints(a, b) else binary("floordiv", a, b)
 
 
 def floormod(a: Any, b: Any) -> Any:
     """The remainder with the divisor's sign: floormod(-7, 2) == 1.
 
-    Raises `TileError` E0204 for floats.
+    Raises `TileError` E0204 for floats, E0505 where Python ints are divided by zero.
     Example: `T.floormod(I[0, 0], 2)`
     """
-    return a % b if _ints(a, b) else binary("floormod", a, b)
+    return a % _divisor(b) if _ints(a, b) else binary("floormod", a, b)
 
 
 def truncdiv(a: Any, b: Any) -> Any:

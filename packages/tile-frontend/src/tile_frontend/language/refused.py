@@ -11,7 +11,8 @@ from functools import cache
 from importlib.resources import files
 from typing import NoReturn
 
-from tile_ir.diag import TileError
+from tile_frontend.trace.vocabulary import NAMES
+from tile_ir.diag import Fix, TileError
 
 __all__ = ["Refused", "refused_names"]
 
@@ -104,6 +105,11 @@ def _reason(group: str) -> tuple[str, str, str]:
     return _GROUPS.get(group) or ("E1507", f"{absent}installed", f"pip install {group}")
 
 
+def _with_other_capitals(name: str) -> str | None:
+    """The name of the language that differs from this one in capitals only."""
+    return next((n for n in NAMES if n.lower() == name.lower()), None)
+
+
 class Refused:
     """Stands for a name that cannot be used. Calling it, or looking into it, raises."""
 
@@ -114,7 +120,13 @@ class Refused:
 
     def _refuse(self) -> NoReturn:
         code, why, instead = _reason(refused_names()[self._name])
-        raise TileError(code, f"T.{self._name} {why}", help=instead)
+        meant = _with_other_capitals(self._name)
+        raise TileError(
+            code,
+            f"T.{self._name} {why}",
+            help=f"did you mean T.{meant}? Else {instead}" if meant else instead,
+            fix=Fix(self._name, meant) if meant else None,
+        )
 
     def __call__(self, *args: object, **kwargs: object) -> NoReturn:
         self._refuse()

@@ -56,7 +56,8 @@ def gemm_sp(
     Raises `TileError` E1402 when shapes do not fit, E1403 when types do not, E1404 and E1408 as
     `T.gemm`.
     Example: `A2 = T.alloc_shared((64, 32), T.float16); E = T.alloc_shared((64, 4), T.int16);
-    B2 = T.alloc_shared((64, 64), T.float16); T.gemm_sp(A2, E, B2, F)`
+    B2 = T.alloc_shared((64, 64), T.float16); T.clear(A2); T.clear(E); T.clear(B2);
+    T.gemm_sp(A2, E, B2, F)`
     """
     b = state.builder("T.gemm_sp")
     b.need_kernel("T.gemm_sp")

@@ -5,14 +5,11 @@ from __future__ import annotations
 from difflib import get_close_matches
 from typing import TYPE_CHECKING
 
-from tile_ir.diag import Fix, TileError
+from tile_frontend.trace.vocabulary import TileAttributeError
+from tile_ir.diag import Fix
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-
-
-class TileAttributeError(TileError, AttributeError):
-    """An unknown name of the language; also an `AttributeError` to Python."""
 
 
 def unknown(name: str, known: Sequence[str]) -> TileAttributeError:

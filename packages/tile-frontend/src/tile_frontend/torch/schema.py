@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from tile_frontend.rewrite.source import function_node
+from tile_frontend.specialize import scalars_of
 from tile_ir.diag import TileError
 from tile_ir.opdef import Access
 
@@ -114,12 +115,14 @@ def of_function(function: JITImpl, mutates: Sequence[str], fixed: Sequence[str])
             f"{function.fn.__name__} cannot be an operator: {why}",
             help="pass a compiled kernel, or a function of the eager style and its own tensors",
         )
-    parameters = []
+    parameters, scalars = [], scalars_of(function.fn)
     for name, parameter in function.signature.parameters.items():
         if name in fixed:
             continue
         if name in tensors:
             parameters.append(Parameter(name, "Tensor", name in mutates))
+        elif name in scalars and parameter.default is parameter.empty:
+            parameters.append(Parameter(name, _scalar(scalars[name])))
         elif type(parameter.default) in _SCALARS:
             kind, default = _SCALARS[type(parameter.default)], parameter.default
             text = json.dumps(default) if isinstance(default, str) else repr(default)

@@ -7,6 +7,7 @@ from __future__ import annotations
 from typing import Any, NoReturn
 
 from tile_frontend.trace import state
+from tile_frontend.trace.host_functions import OfTheDevice
 from tile_frontend.trace.indices import extent_between, index_of, wrapped
 from tile_frontend.trace.values import Value, dtype, expr_of, unwrap
 from tile_ir import build
@@ -19,11 +20,53 @@ class TileIndexError(TileError, IndexError):
     """An index that does not fit its buffer; also an `IndexError` to Python."""
 
 
-class BufferRef:
+class Box(OfTheDevice):
+    """What has many elements: it is no scalar, whatever Python would make of it."""
+
+    __slots__ = ()
+    __tile_buffer__ = True
+
+    @property
+    def shape(self) -> tuple[Any, ...]:
+        """Its extents."""
+        raise NotImplementedError
+
+    def __bool__(self) -> NoReturn:
+        expr_of(self)
+        raise AssertionError
+
+    def __len__(self) -> int:
+        first = self.shape[0]
+        if isinstance(first, int):
+            return first
+        raise TileError(
+            "E1005",
+            f"{self!r} has {first!r} elements, which is not known while the kernel is traced",
+            help="shape[0] is that number as a value of the kernel",
+        )
+
+    def __iter__(self) -> NoReturn:
+        raise TileError(
+            "E1010",
+            f"{self!r} cannot be iterated over",
+            help="loop over its indices: `for i in T.serial(extent)` or T.Parallel",
+        )
+
+    def _no_arithmetic(self, other: object = None) -> NoReturn:
+        expr_of(self)
+        raise AssertionError
+
+    __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = _no_arithmetic
+    __truediv__ = __rtruediv__ = __floordiv__ = __rfloordiv__ = __mod__ = __rmod__ = _no_arithmetic
+    __pow__ = __rpow__ = __matmul__ = __rmatmul__ = __neg__ = __abs__ = _no_arithmetic
+    __and__ = __rand__ = __or__ = __ror__ = __xor__ = __rxor__ = __invert__ = _no_arithmetic
+    __lt__ = __le__ = __gt__ = __ge__ = _no_arithmetic
+
+
+class BufferRef(Box):
     """A buffer of the kernel being traced. Equality is identity; `buffer` is its declaration."""
 
     __slots__ = ("buffer",)
-    __tile_buffer__ = True
 
     def __init__(self, buffer: Buffer) -> None:
         self.buffer = buffer
@@ -82,25 +125,6 @@ class BufferRef:
             )
         store_element(target, value)
 
-    def __bool__(self) -> NoReturn:
-        expr_of(self)
-        raise AssertionError
-
-    def __iter__(self) -> NoReturn:
-        raise TileError(
-            "E1010",
-            f"{self.name} cannot be iterated over",
-            help="loop over its indices: `for i in T.serial(extent)` or T.Parallel",
-        )
-
-    def _no_arithmetic(self, other: object = None) -> NoReturn:
-        expr_of(self)
-        raise AssertionError
-
-    __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = _no_arithmetic
-    __truediv__ = __rtruediv__ = __floordiv__ = __mod__ = __neg__ = _no_arithmetic
-    __lt__ = __le__ = __gt__ = __ge__ = _no_arithmetic
-
     def __repr__(self) -> str:
         shape = ", ".join(str(e) for e in self.buffer.shape)
         return f"{self.name}: {self.buffer.scope} {self.dtype}[{shape}]"
@@ -125,11 +149,10 @@ class Element(Value):
         return build.load(self.ref.buffer, self.indices)
 
 
-class RegionRef:
+class RegionRef(Box):
     """A box of a buffer. Unit axes that were indexed rather than sliced are kept as unit axes."""
 
     __slots__ = ("ranges", "ref")
-    __tile_buffer__ = True
 
     def __init__(self, ref: BufferRef, ranges: tuple[Range, ...]) -> None:
         self.ref = ref

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from tile_frontend.rewrite import rewritten
 from tile_frontend.trace.frame import DeclareHook, Frame, ParamHook
 from tile_frontend.trace.places import placed
+from tile_frontend.trace.signatures import misfit
 from tile_ir.diag import TileError
 
 if TYPE_CHECKING:
@@ -45,5 +46,11 @@ def execute(
     except TileError as error:
         parent = builder.frames[depth].parent if len(builder.frames) > depth else None
         raise placed(error, sys.exc_info()[2], parent) from error.__cause__
+    except TypeError as error:
+        parent = builder.frames[depth].parent if len(builder.frames) > depth else None
+        told = misfit(error, sys.exc_info()[2], parent)
+        if told is None:
+            raise
+        raise told from None
     finally:
         del builder.frames[depth:]

@@ -8,6 +8,7 @@ import dataclasses
 from typing import TYPE_CHECKING
 
 from tile_frontend.trace.grid_meetings import apart_at_meetings
+from tile_frontend.trace.never_written import refuse_never_written
 from tile_ir.core import Buffer, Function, Param
 from tile_ir.diag import TileError
 from tile_ir.expr import Var, free_vars, walk
@@ -38,6 +39,7 @@ def function(b: Builder) -> Function:
             help="write the device part under `with T.Kernel(grid...) as ...:`",
         )
     body = _without_dead_aliases(b, tuple(b.scopes[0].stmts))
+    refuse_never_written(body)
     params = tuple(b.params.values())
     if b.patches:
         body = map_stmts(body, lambda s: _patched_alloc(b, s))

@@ -116,7 +116,7 @@ class Frame:
             return value
         scope = bound[1]
         if not scope.open:
-            raise _dead(name, scope)
+            raise _dead(name, *bound)
         self.builder.scopes[-1].reads.add(name)
         return value
 
@@ -287,7 +287,7 @@ def _item(container: Any, key: Any) -> Any:
         return None
 
 
-def _dead(name: str, scope: Scope) -> TileError:
+def _dead(name: str, value: Any, scope: Scope) -> TileError:
     where = {"if": "branch", "kernel": "kernel"}.get(scope.kind, "loop")
     return TileError(
         "E1006",
@@ -296,7 +296,9 @@ def _dead(name: str, scope: Scope) -> TileError:
             f"the {where} starts at {scope.span}",
             "whether, or how often, its body runs is not known while tracing",
         ),
-        help=f"make {name} = T.alloc_var(dtype) before the {where} and assign to it inside",
+        help=f"`=` only gives a name: T.copy(source, {name}) writes into what {name} was before"
+        if isinstance(value, BufferRef)
+        else f"make {name} = T.alloc_var(dtype) before the {where} and assign to it inside",
     )
 
 

@@ -124,9 +124,12 @@ def _parts(kernel: Kernel, memory: _Memory, names: Names) -> Body:
         own = tuple(s for s in tiles.body[start:end] if not meets(s))
         start = end
         before = tuple(s for s in tiles.body[:end] if not meets(s))[: -len(own) or None]
-        body = (*(_anew(before, own, memory, written) if part else ()), *own)
-        made = replace(kernel, body=(replace(tiles, body=body),))
+        anew = _anew(before, own, memory, written) if part else ()
+        made = replace(kernel, body=(replace(tiles, body=(*anew, *own)),))
         if part:
+            again = (memory.root(e.buffer) for e in all_effects(anew))
+            unchanged = sorted({name for name in again if memory.is_global(name)})
+            made = replace(made, unchanged=tuple(unchanged))
             (made,) = renamed((made,), names)  # type: ignore[assignment]  # still a kernel
             made = replace(made, name=f"{kernel.name}_part{part + 1}")
         out.append(made)

@@ -24,13 +24,17 @@ _OURS += [threading.__file__, str(Path(threading.__file__).with_name("concurrent
 """Folders and files of code that is not the user's: ours, what runs a thread, the code of calls."""
 
 
+_COMMANDS = str(Path(__file__).resolve().parents[1] / "cli.py")
+
+
 def not_the_users(folder: Path) -> None:
     """Blame no line in this folder: it is a dialect of the language, which registers itself."""
     if str(folder) not in _OURS:
         _OURS.append(str(folder))
 
 
-def _is_users(code: CodeType) -> bool:
+def is_users(code: CodeType) -> bool:
+    """Whether the code is the user's own, not ours nor what runs threads."""
     return not code.co_filename.startswith((*_OURS, "<frozen"))
 
 
@@ -41,16 +45,19 @@ def placed(error: TileError, trace: TracebackType | None, parent: Span | None = 
     span = parent
     while trace is not None:
         frame = trace.tb_frame
-        if _is_users(frame.f_code):
+        if is_users(frame.f_code):
             span = _at(frame, trace.tb_lasti, trace.tb_lineno, span)
         trace = trace.tb_next
     return error.at(span).mended(mend_for(error.code, span))
 
 
 def here() -> Span | None:
-    """The user's call that is running now, for errors outside any traced function."""
+    """The user's call that is running now, for errors outside any traced function. What a command
+    calls has none: behind it stands the script that starts the command."""
     frame: FrameType | None = sys._getframe(1)
-    while frame is not None and not _is_users(frame.f_code):
+    while frame is not None and not is_users(frame.f_code):
+        if frame.f_code.co_filename == _COMMANDS:
+            return None
         frame = frame.f_back
     return None if frame is None else _at(frame, frame.f_lasti, frame.f_lineno, None)
 

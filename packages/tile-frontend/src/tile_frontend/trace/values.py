@@ -4,10 +4,11 @@ convert them.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, NoReturn
 
 from tile_frontend.trace import freshness, state
 from tile_frontend.trace.element_types import ElementType, ir_dtype
+from tile_frontend.trace.host_functions import OfTheDevice
 from tile_ir import build
 from tile_ir.diag import TileError
 from tile_ir.expr import Const, Expr, Load, walk
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
 ExprLike = build.ExprLike
 
 
-class Value:
+class Value(OfTheDevice):
     """A scalar that the kernel computes. Operators make new values; types meet as the language
     says.
 
@@ -72,7 +73,26 @@ class Value:
         return int(self._now("an int", "E1005", _NO_INT))
 
     def __float__(self) -> float:
-        return float(self._now("a float", "E1005", _NO_INT))
+        return float(self._now("a float", "E1005", _NO_FLOAT))
+
+    def __format__(self, spec: str) -> str:
+        if not spec:
+            return repr(self)
+        raise TileError(
+            "E1005",
+            f"`{self.expr}` is not known while the kernel is traced, so it cannot be formatted",
+            notes=("its value exists only when the kernel runs",),
+            help='T.print(x, "label") prints then',
+        )
+
+    def __iter__(self) -> NoReturn:
+        raise TileError(
+            "E1010",
+            f"`{self.expr}` is one number: it can be neither iterated over nor unpacked",
+            notes=("it has no parts",),
+            help="a loop over it is T.serial(n); T.Kernel(n) gives one index, T.Kernel(n, m) two; "
+            'T.const("M, N") gives two sizes',
+        )
 
     def _now(self, what: str, code: str, instead: str) -> bool | int | float:
         expr = self.expr
@@ -140,7 +160,14 @@ class Value:
 
 
 _NO_BOOL = "use `if` in the kernel itself or in a T.macro, T.if_then_else, T.min or T.max"
-_NO_INT = "use a T.const dimension or a Python argument, or T.serial for a loop over it"
+_NO_INT = (
+    "use a T.const dimension or a Python argument, or T.serial for a loop over it; "
+    "T.cast converts in the kernel"
+)
+_NO_FLOAT = (
+    "use the language's function, such as T.sqrt, or T.cast to convert in the kernel; "
+    "a T.const dimension or a Python argument is a number already"
+)
 
 
 def _no_power() -> TileError:

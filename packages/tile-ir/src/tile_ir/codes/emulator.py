@@ -69,6 +69,12 @@ CODES = {
         "A block asks for more shared memory than the device that is emulated has. Use smaller "
         "blocks or fewer stages.",
     ),
+    "E2314": (
+        "a tensor read early that the kernel in front writes",
+        "A dependent kernel names in T.annotate_dependent_launch what it may read before the "
+        "kernel in front of it has ended. That kernel, perhaps of another function, wrote to it. "
+        "Name only what nobody writes in between, such as weights.",
+    ),
     "E2312": (
         "nothing counted",
         'Only kernels that the emulator ran have counters. Compile with device="emulator", call '

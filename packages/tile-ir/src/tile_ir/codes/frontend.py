@@ -28,9 +28,8 @@ CODES: dict[str, tuple[str, str]] = {
     "E1005": (
         "traced value used as a number of Python",
         "The value exists only when the kernel runs, so it cannot size a list, a range in a "
-        "comprehension, or be printed as a number. Use a Python argument or a T.const dimension, "
-        "or "
-        "T.serial for a loop.",
+        "comprehension, be printed as a number, or go through a function of another library. Use a "
+        "Python argument or a T.const dimension, T.serial for a loop, or the language's function.",
     ),
     "E1006": (
         "name of an ended scope",
@@ -59,11 +58,12 @@ CODES: dict[str, tuple[str, str]] = {
     "E1010": (
         "not a loop",
         "A `for` runs over T.serial, T.Parallel, T.Pipelined and their like, over range, or over "
-        "Python collections; it cannot run over a buffer or a number.",
+        "Python collections; it cannot run over a buffer or a number. Neither can be unpacked.",
     ),
     "E1011": (
         "loop with else",
-        "Set a T.alloc_var flag before the `break` and test it after the loop.",
+        "Whether a loop was left by `break` is known only when the kernel runs. Set a T.alloc_var "
+        "flag before the `break` and test it after the loop.",
     ),
     "E1012": (
         "assertion failed while tracing",
@@ -209,7 +209,8 @@ CODES: dict[str, tuple[str, str]] = {
     ),
     "E1208": (
         "region assigned",
-        "Use T.copy for a tile, T.fill for a constant, or assign elements in T.Parallel.",
+        "An assignment stores one element. Use T.copy for a tile, T.fill for a constant, or assign "
+        "elements in T.Parallel.",
     ),
     "E1210": (
         "buffer where a scalar is needed",
@@ -222,7 +223,7 @@ CODES: dict[str, tuple[str, str]] = {
     ),
     "E1212": (
         "infinity of an integer type",
-        "Integers have T.max_value and T.min_value.",
+        "The type has no infinity. Integers have T.max_value and T.min_value.",
     ),
     "E1213": (
         "false assumption",
@@ -307,7 +308,8 @@ CODES: dict[str, tuple[str, str]] = {
     ),
     "E1410": (
         "transpose between other shapes",
-        "The destination has the source's shape with its last two axes exchanged.",
+        "A transpose exchanges the last two axes and keeps the others. The destination has the "
+        "source's shape with its last two axes exchanged.",
     ),
     "E1411": (
         "bad atomic update",
@@ -383,7 +385,8 @@ CODES: dict[str, tuple[str, str]] = {
     ),
     "E1504": (
         "unknown name",
-        "The language has no such name. The help line lists the nearest ones.",
+        "The language has no such name, or a value of the kernel no such attribute. The help line "
+        "lists the nearest ones.",
     ),
     "E1505": (
         "bare address",

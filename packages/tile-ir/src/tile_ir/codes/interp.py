@@ -16,7 +16,8 @@ CODES: dict[str, tuple[str, str]] = {
     "E0503": (
         "read of memory that was never written",
         "Allocated memory has no defined contents. Write the element, or fill the buffer, before "
-        "reading it. In a pipeline this also means a missing wait.",
+        "reading it. In a pipeline this also means a missing wait. What nothing in the kernel "
+        "writes is refused when it is traced.",
     ),
     "E0504": (
         "no meaning for an op",

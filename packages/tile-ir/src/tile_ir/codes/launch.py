@@ -70,6 +70,13 @@ CODES: dict[str, tuple[str, str]] = {
         "The address of the argument is no multiple of what the kernel's accesses take, not even "
         "of an element's size. Pass a copy of it.",
     ),
+    "E2018": (
+        "arguments that share memory",
+        "The kernel writes to an argument that overlaps another one in part, so what it reads "
+        "would depend on when it writes. Pass a copy of one. One array for two parameters of the "
+        "same extents is taken: an operation in place, right where no element is read after it was "
+        "written under the other name.",
+    ),
     "E2030": (
         "function cannot be an operator of torch",
         "An operator needs the type of every parameter before the first call. Declare tensors with "

@@ -40,4 +40,9 @@ CODES: dict[str, tuple[str, str]] = {
         " whose warps can exchange. The width of a warp is 32 or 64 threads, 32 on a target without"
         " warps. Launch a multiple of it, or exchange through shared memory and T.sync_threads.",
     ),
+    "E0614": (
+        "more threads than a block has",
+        "Blocks of a target have a largest number of threads, which `max_threads` of its "
+        "description says. Launch fewer: loops are divided among those that there are.",
+    ),
 }

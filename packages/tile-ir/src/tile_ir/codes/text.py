@@ -68,7 +68,8 @@ CODES: dict[str, tuple[str, str]] = {
     ),
     "E0015": (
         "nested too deeply",
-        "The text nests deeper than Python's recursion limit allows. Bind parts with `let`.",
+        "The text, or an expression of the kernel, nests deeper than Python's recursion limit "
+        "allows. Bind parts with `let`, or to names.",
     ),
     "E0016": (
         "bad string",

@@ -206,4 +206,10 @@ CODES: dict[str, tuple[str, str]] = {
         "Where the barrier of a cluster is taken apart, each arrival is followed by one wait, and "
         "each wait by an arrival, on every way through the kernel.",
     ),
+    "E0469": (
+        "a copy to another block that nothing tells of",
+        "A copy into another block's memory is seen by that block after the next meeting of the "
+        "cluster, or after an arrival at a barrier of its own. Neither follows the copy: put "
+        "T.cluster_sync() between it and who reads.",
+    ),
 }

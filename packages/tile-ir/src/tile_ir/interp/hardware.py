@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from tile_ir import ops
 from tile_ir.interp.async_copies import BOXES_LEAVE, THREADS_COPY
 from tile_ir.interp.compiler import Step, Waiting, rule
-from tile_ir.interp.peers import meeting, peer_of
+from tile_ir.interp.peers import meeting, peer_of, seen
 from tile_ir.interp.phases import Phases, phases_of
 from tile_ir.interp.schedule import engines_of
 from tile_ir.interp.scheduler import Blocked
@@ -52,6 +52,8 @@ def barrier_arrive(cx: Compiler, s: ops.BarrierArrive) -> Callable[[Env], None]:
 
         def run_for_all(env: Env) -> None:
             block = env.block if peer is None else peer_of(env, int(peer(env)))
+            if block is not env.block:
+                seen(env.block)
             phases_of(block, s.barrier).arrive(int(index(env)), party)
 
         return run_for_all
@@ -61,6 +63,8 @@ def barrier_arrive(cx: Compiler, s: ops.BarrierArrive) -> Callable[[Env], None]:
         for t in map(int, active(env, threads)):
             block = env.block if to is None else peer_of(env, of_thread(to, t))
             own = t if block is env.block else None
+            if own is None:
+                seen(env.block)
             phases_of(block, s.barrier).arrive(of_thread(at, t), thread=own)
 
     return run

@@ -71,6 +71,9 @@ class Block:
     """The blocks of the cluster by rank, this one included."""
     met: int = 0
     """How often this block has come to a barrier of its cluster."""
+    sent: list[tuple[int, Callable[[], None]]] = field(default_factory=list)
+    """Copies into other blocks' memory that they have not seen: after which of these barriers they
+    do, and what has it happen."""
     brought: dict[str, dict[int, Any]] = field(default_factory=dict)
     """What the others of the cluster bring to be added up here: tile -> rank -> elements."""
 

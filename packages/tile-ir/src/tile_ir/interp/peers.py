@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from math import prod
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +15,7 @@ from tile_ir.interp.engines import Pending
 from tile_ir.interp.phases import Action, phases_of
 from tile_ir.interp.regions import all_defined, fit, reading, writing
 from tile_ir.interp.scheduler import Blocked
+from tile_ir.interp.storage import poison_value
 from tile_ir.interp.threads import active, check_together, of_thread, private
 from tile_ir.ops import Copy, CopyPeer, Issue, Sync
 
@@ -24,9 +26,10 @@ if TYPE_CHECKING:
     from tile_ir.diag import Span
     from tile_ir.interp.compiler import Compiler, Plain
     from tile_ir.interp.machine import Block, Env
+    from tile_ir.interp.regions import Tile
     from tile_ir.interp.storage import Storage
 
-__all__ = ["issued_to_peers", "meeting", "peer_of", "sync_cluster"]
+__all__ = ["issued_to_peers", "meeting", "peer_of", "seen", "sync_cluster"]
 
 
 def peer_of(env: Env, rank: int) -> Block:
@@ -56,7 +59,29 @@ def meeting(env: Env, span: Span | None, part: str = "") -> Waiting:
     while any(peer.met < want for peer in peers):
         yield Blocked("sync cluster", span, lambda: all(p.met >= want for p in peers))
     block.epoch += 1
+    for peer in peers:
+        seen(peer, want)
     return None
+
+
+def seen(block: Block, meeting: int | None = None) -> None:
+    """What a block sent to others is there: before a meeting of them, or all of it."""
+    later = []
+    for at, finish in block.sent:
+        if meeting is None or at <= meeting:
+            finish()
+        else:
+            later.append((at, finish))
+    block.sent = later
+
+
+def _sent(env: Env, action: Action, poison: Callable[[], None]) -> None:
+    """A copy that no barrier counts: nobody may look at its place until the blocks have met."""
+    if not env.run.late:
+        action.finish()
+        return
+    poison()
+    env.block.sent.append((env.block.met + 1, action.finish))
 
 
 def sync_cluster(s: Sync) -> Step:
@@ -127,7 +152,8 @@ def tile_in(block: Block, name: str) -> Storage:
 
 @rule(CopyPeer)
 def copy_peer(cx: Compiler, s: CopyPeer) -> Callable[[Env], None]:
-    """A tile into another block's memory; with a barrier there, when its phase ends."""
+    """A tile into another block's memory; with a barrier there, when its phase ends, else when the
+    blocks have met."""
     if cx.threads:
         return _copied_by_threads(cx, s)
     src, dst, peer = reading(cx, s.src), writing(cx, s.dst), cx.expr(s.peer)
@@ -145,12 +171,22 @@ def copy_peer(cx: Compiler, s: CopyPeer) -> Callable[[Env], None]:
             all_defined(there, dst)
 
         action = Action(finish)
-        if index is None or not env.run.late:
+        if index is None:
+            _sent(env, action, lambda: _poisoned(there, dst))
+            return
+        if not env.run.late:
             action.finish()
-        if index is not None:
-            phases_of(block, s.onto).load(int(index(env)), size, action)
+        phases_of(block, s.onto).load(int(index(env)), size, action)
 
     return run
+
+
+def _poisoned(env: Env, dst: Tile) -> None:
+    """Make the contents of a box undefined."""
+    dst.view(env)[...] = poison_value(dst.dtype)
+    array, defined = dst.memory(env)
+    if defined is not None:
+        defined[dst.index(env, array.shape)] = False
 
 
 def _copied_by_threads(cx: Compiler, s: CopyPeer) -> Callable[[Env], None]:
@@ -176,10 +212,14 @@ def _copied_by_threads(cx: Compiler, s: CopyPeer) -> Callable[[Env], None]:
             block, first = peer_of(env, of_thread(ranks, t)), of_thread(froms, t)
             held = env.bufs[s.src.buffer].array
             value = (held[t] if own else held)[first : first + count].copy()
-            action = put(tile_in(block, s.dst.buffer), of_thread(tos, t), value)
-            if index is None or not env.run.late:
+            target, at = tile_in(block, s.dst.buffer), of_thread(tos, t)
+            action = put(target, at, value)
+            if index is None:
+                place = (slice(at, at + count),)
+                _sent(env, action, partial(target.poison, place))
+                continue
+            if not env.run.late:
                 action.finish()
-            if index is not None:
-                phases_of(block, s.onto).load(of_thread(index(env), t), size, action)
+            phases_of(block, s.onto).load(of_thread(index(env), t), size, action)
 
     return run

@@ -10,11 +10,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-import ml_dtypes
 import numpy as np
 
 from tile_ir.diag import InternalError
 from tile_ir.types import bf16, f8e8m0fnu, f16, f32, f64, tf32
+
+try:
+    import ml_dtypes
+except ModuleNotFoundError as absent:
+    raise ModuleNotFoundError(
+        'the oracle needs ml_dtypes: pip install "tile-ir[oracle]"', name="ml_dtypes"
+    ) from absent
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -23,7 +23,9 @@ class Kernel(Stmt):
     A `dependent` kernel may begin before the kernel in front of it in its stream has ended, where a
     device can do that. It waits inside before it uses global memory; only reads of the buffers in
     `unwritten` need not wait, which nobody may write in the kernel in front. `triggers` lets a
-    dependent kernel behind this one begin early; what is dependent itself always does.
+    dependent kernel behind this one begin early; what is dependent itself always does. The buffers
+    in `unchanged` it reads as an earlier kernel of the function did: nobody may have written their
+    memory since, under any name.
     """
 
     name: str = attr()
@@ -33,6 +35,7 @@ class Kernel(Stmt):
     dependent: bool = attr(False, since=(1, 1))
     unwritten: tuple[str, ...] = attr((), since=(1, 1))
     triggers: bool = attr(False, since=(1, 1))
+    unchanged: tuple[str, ...] = attr((), since=(1, 1))
     blocks: Expr | None = operand(READ, None)
     body: Body = region()
 

@@ -11,7 +11,7 @@ from tile_ir import build as b
 from tile_ir.emulation import EmulatedKernel
 from tile_ir.expr import Const, Expr
 from tile_ir.opdef import Access
-from tile_ir.ops import View
+from tile_ir.ops import Kernel, View
 from tile_ir.rewrite import all_effects, walk
 from tile_ir.types import i64
 from tile_passes.emit.addresses import element_strides
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from tile_ir.core import Buffer, Function
+    from tile_ir.opdef import Body
 
 __all__ = [
     "emulated_kernel",
@@ -39,22 +40,30 @@ SLOT = 8
 
 def regions_text(fn: Function) -> str:
     """Python text of `regions(*arguments)`: name, address, bytes of each buffer, whether it is
-    written. Arguments are those of the function's host part."""
+    written, and what more there is to say of it: "result" (the call made it), "early" (the first
+    kernel reads it before the kernel in front of it has ended), "late" (the last kernel writes it).
+    Arguments are those of the function's host part."""
     buffers = [p.buffer for p in fn.params if p.buffer is not None]
     names = PythonNames(identifiers(fn, [x.name for x in buffers], frozenset()))
-    written = _written(fn)
+    written, kernels = _written(fn.body), [s for s in walk(fn.body) if isinstance(s, Kernel)]
+    words = {
+        "result": frozenset(fn.results),
+        "early": frozenset(n for k in kernels[:1] if k.dependent for n in k.unwritten),
+        "late": frozenset(n for k in kernels[-1:] for n in _written(k.body)),
+    }
     rows = [
-        f"({x.name!r}, {names[x.name]}, {_bytes_text(x, names)}, {x.name in written})"
+        f"({x.name!r}, {names[x.name]}, {_bytes_text(x, names)}, {x.name in written}, "
+        f"{tuple(word for word, those in words.items() if x.name in those)})"
         for x in buffers
     ]
     arguments = [names[p.name] for p in fn.params] + [names[d.name] for d in fn.dims]
     return f"def regions({', '.join(arguments)}):\n    return [{', '.join(rows)}]\n"
 
 
-def _written(fn: Function) -> frozenset[str]:
-    homes = {s.buffer.name: s.source for s in walk(fn.body) if isinstance(s, View)}
+def _written(body: Body) -> frozenset[str]:
+    homes = {s.buffer.name: s.source for s in walk(body) if isinstance(s, View)}
     found = set()
-    for effect in all_effects(fn.body):
+    for effect in all_effects(body):
         if effect.access & (Access.WRITE | Access.UPDATE):
             name = effect.buffer
             while name in homes:

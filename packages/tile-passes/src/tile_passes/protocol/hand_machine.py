@@ -74,8 +74,6 @@ class Access:
     instr: Instr
     until: tuple[Any, int]
     """A component of a clock, and what it must have reached."""
-    began: int = 0
-    """The role's step at which it began."""
 
 
 @dataclass(slots=True)
@@ -365,15 +363,8 @@ class HandMachine:
         made = []
         for touches, write in ((reads, False), (writes, True)):
             for touch in touches:
-                access = Access(
-                    player.name,
-                    touch.box(player.env),
-                    write,
-                    touch.exact,
-                    i,
-                    until,
-                    player.clock[player.name],
-                )
+                box = touch.box(player.env)
+                access = Access(player.name, box, write, touch.exact, i, until)
                 self._check(player, touch.buffer, access)
                 made.append((touch.buffer, access))
         for buffer, access in made:

@@ -83,8 +83,8 @@ static int32_t tile_check_type(const struct tile_parameter *p, const tile_tensor
                        p->ndim);
   for (int32_t i = 0; i < t->ndim; i++)
     if (t->shape[i] < 0)
-      return tile_refuse(2004, "argument '%s' has extent %d %lld", p->name, i,
-                         (long long)t->shape[i]);
+      return tile_refuse(2004, "argument '%s' has extent %lld along axis %d", p->name,
+                         (long long)t->shape[i], i);
   return 0;
 }
 

@@ -56,6 +56,10 @@ def _kernel(s: ops.Kernel, cx: Context) -> None:
             cx.report("E0436", f"kernel {s.name} reads {name} before it waits", _EARLY)
     if s.unwritten:
         _check_unwritten(s, cx)
+    for name in s.unchanged:
+        found = cx.buffer(name)
+        if found is not None and found.scope != "global":
+            cx.report("E0436", f"kernel {s.name} reads {name} again", "only global memory lasts")
 
 
 def _check_unwritten(s: ops.Kernel, cx: Context) -> None:

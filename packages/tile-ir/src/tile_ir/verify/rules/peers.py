@@ -33,11 +33,13 @@ def _combine(s: ops.Combine, cx: Context) -> None:
 
 
 def check_cluster(kernel: ops.Kernel, cx: Context) -> None:
-    """Judge what the blocks of a kernel do together: meet in order, add tiles up once."""
+    """Judge what the blocks of a kernel do together: meet in order, tell of copies, add tiles
+    up once."""
     blocks = prod(kernel.cluster)
     if blocks < 2:
         return
     _met(kernel.body, False, cx)
+    _told(kernel.body, False, cx)
     inboxes: set[str] = set()
     for s in walk(kernel.body):
         if isinstance(s, (ops.For, ops.While)) and any(isinstance(t, ops.Combine) for t in s.body):
@@ -92,6 +94,40 @@ def _unpaired(message: str, s: Stmt, cx: Context) -> None:
         "all blocks of a cluster arrive, and wait, before they arrive again",
         fix="let a wait follow each arrival on every way through the kernel",
         span=s.span,
+    )
+
+
+def _told(body: Body, later: bool, cx: Context) -> None:
+    """Report copies to other blocks behind which nothing tells these; `later`: what stands behind
+    the body does. A meeting at the very end, which keeps the memory, tells nobody."""
+    ends = len(body) if later else _end(body)
+    for s in reversed(body[:ends]):
+        if isinstance(s, ops.CopyPeer) and not s.onto and not later:
+            cx.report(
+                "E0469",
+                f"nothing tells the other block that {s.dst.buffer} has come",
+                "without a barrier that counts its bytes a copy is seen after a meeting",
+                fix="let the blocks meet behind the copy, before anybody reads it",
+                span=s.span,
+            )
+        for inner in bodies(s):
+            again = isinstance(s, (ops.For, ops.While)) and any(map(_tells, walk(inner)))
+            _told(inner, later or again, cx)
+        later = later or any(map(_tells, walk((s,))))
+
+
+def _end(body: Body) -> int:
+    """How many statements of a body stand before the meetings that end it."""
+    ends = (i + 1 for i, s in enumerate(body) if not isinstance(s, ops.Sync))
+    return max(ends, default=0)
+
+
+def _tells(s: Stmt) -> bool:
+    """Whether other blocks know behind a statement what was written before it."""
+    if isinstance(s, ops.Sync):
+        return s.scope == "cluster" and s.part != "wait"
+    return (isinstance(s, ops.Barriers) and s.scope == "cluster") or (
+        isinstance(s, ops.BarrierArrive) and s.peer is not None
     )
 
 

@@ -1,0 +1,12 @@
+"""A function of numpy."""
+# expect: E1005 col 16
+
+import numpy as np
+
+import tile_frontend.language as T
+
+
+@T.prim_func
+def kernel(A: T.Tensor((64,), T.float32)):
+    with T.Kernel(1):
+        A[0] = np.exp(A[1])  # <-- here
