@@ -140,7 +140,7 @@ def _mla(dtype: torch.dtype) -> Pair:
         *(q, q_pos, kv, k_pos),
         scale=scale,
         dtype=element(dtype),
-        rows=16,
+        rows=32,  # all heads: keys are packed once
         block=128,
     )
 

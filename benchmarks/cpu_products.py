@@ -14,6 +14,10 @@ import tile_frontend.language as T
 
 TILES = {"block_M": 112, "block_N": 512, "block_K": 512}
 """Tiles that suit caches instead of a block of threads."""
+DEEP = {**TILES, "block_K": 1024}
+"""For narrow operands: a block as deep costs no more cache, and the result is written once."""
+HALVES = {**TILES, "block_N": 256}
+"""For results of 512 columns: each of two workers packs a half of B, once."""
 F32, BF16, F16 = torch.float32, torch.bfloat16, torch.float16
 FP8 = torch.float8_e4m3fn
 GROUP = 128
@@ -21,7 +25,7 @@ GROUP = 128
 
 def _square(name: str, dtype: torch.dtype, **options: Any) -> Pair:
     a, b = normal(1024, 1024, dtype=dtype), normal(1024, 1024, dtype=dtype)
-    options = {**TILES, "dtype": element(dtype), **options}
+    options = {**(TILES if dtype is F32 else DEEP), "dtype": element(dtype), **options}
     return Pair(ours=example_call(name, a, b, **options), peers={"matmul": lambda: a @ b})
 
 
@@ -44,8 +48,8 @@ def _skinny(m: int, dtype: torch.dtype) -> Pair:
         *(a, w),
         dtype=element(dtype),
         block_M=m,
-        block_N=64 if m > 1 else 16,
-        block_K=512 if m > 1 else 256,
+        block_N=64 if m > 1 else 8,
+        block_K=2048 // dtype.itemsize if m > 1 else 256,
     )
     return Pair(ours=ours, peers={"linear": lambda: F.linear(a, w)})
 
@@ -84,7 +88,7 @@ def _grouped() -> Pair:
         "gemm_grouped.matmul_grouped",
         *(a, w, counts),
         dtype=T.float32,
-        block_M=112,
+        block_M=128,  # no tile crosses from one group to the next
         block_N=512,
         block_K=512,
     )
@@ -98,11 +102,12 @@ def _grouped() -> Pair:
 
 def _int8(scaled: bool) -> Pair:
     a, b = (torch.randint(-128, 128, (1024, 1024), dtype=torch.int8) for _ in range(2))
+    tiles = {**DEEP, "block_N": 256}
     if not scaled:
-        ours = example_call("gemm_int8.matmul_int8", a, b, **TILES)
+        ours = example_call("gemm_int8.matmul_int8", a, b, **tiles)
         return Pair(ours=ours, peers={"_int_mm": lambda: torch._int_mm(a, b.t())})
     rows, columns = torch.rand(1024) / 1e3, torch.rand(1024) / 1e3
-    ours = example_call("gemm_int8.matmul_int8_scaled", a, b, rows, columns, **TILES)
+    ours = example_call("gemm_int8.matmul_int8_scaled", a, b, rows, columns, **tiles)
 
     def theirs() -> torch.Tensor:
         return (torch._int_mm(a, b.t()).float().mul_(rows[:, None]).mul_(columns)).half()
@@ -113,12 +118,9 @@ def _int8(scaled: bool) -> Pair:
 def _fp8(blocks: bool) -> Pair:
     m, n, k = 512, 512, 1024
     a, b = normal(m, k, dtype=FP8), normal(n, k, dtype=FP8)
-    tiles = {"block_M": 112, "block_N": 512 if not blocks else 128}
     if not blocks:
         one, two = torch.tensor([0.5]), torch.tensor([2.0])
-        ours = example_call(
-            "gemm_fp8.matmul_fp8", a, b, one, two, dtype=T.float8_e4m3fn, block_K=512, **tiles
-        )
+        ours = example_call("gemm_fp8.matmul_fp8", a, b, one, two, dtype=T.float8_e4m3fn, **HALVES)
         peers = {
             "_scaled_mm": lambda: torch._scaled_mm(
                 a, b.t(), one.squeeze(), two.squeeze(), out_dtype=BF16
@@ -127,9 +129,8 @@ def _fp8(blocks: bool) -> Pair:
         }
         return Pair(ours=ours, peers=peers)
     rows, columns = torch.rand(k // GROUP, m) + 0.5, torch.rand(n // GROUP, k // GROUP) + 0.5
-    ours = example_call(
-        "gemm_fp8.matmul_fp8_blocks", a, b, rows, columns, dtype=T.float8_e4m3fn, **tiles
-    )
+    tiles = {"block_M": 112, "block_N": 128, "dtype": T.float8_e4m3fn}
+    ours = example_call("gemm_fp8.matmul_fp8_blocks", a, b, rows, columns, **tiles)
 
     def theirs(dtype: torch.dtype) -> torch.Tensor:
         wide_a = a.to(dtype).view(m, -1, GROUP) * rows.t().to(dtype)[..., None]
@@ -260,7 +261,8 @@ def _convolution(size: int, channels: int, taps: int, stride: int) -> Pair:
     w = normal(taps, taps, channels, channels)
     pad = taps // 2
     options = {"dtype": T.float32, "stride": stride, "padding": pad}
-    ours = example_call("convolution.convolution", x, w, block_M=56, block_K=64, **options)
+    blocks = {"block_M": 56, "block_N": channels, "block_K": channels}
+    ours = example_call("convolution.convolution", x, w, **blocks, **options)
     seen = x.permute(0, 3, 1, 2)
     filters = w.permute(3, 2, 0, 1).contiguous(memory_format=torch.channels_last)
 
@@ -272,11 +274,16 @@ def _convolution(size: int, channels: int, taps: int, stride: int) -> Pair:
 
 PRODUCTS = {
     "gemm_persistent 1024 f32": partial(
-        _square, "gemm_persistent.matmul_persistent", F32, workers=2
+        # Blocks of B are packed for every tile: the fewer, the better.
+        *(_square, "gemm_persistent.matmul_persistent", F32),
+        block_M=266,
+        workers=2,
     ),
     "gemm_tuned 1024 bf16": partial(_square, "gemm_tuned.matmul", BF16),
     "gemm_split_k 64x256x8192 f32": partial(_long, "gemm_split_k.matmul_split_k", splits=2),
-    "gemm_stream_k 64x256x8192 f32": partial(_long, "gemm_stream_k.matmul_stream_k", workers=2),
+    "gemm_stream_k 64x256x8192 f32": partial(
+        _long, "gemm_stream_k.matmul_stream_k", workers=2, block_N=128, block_K=512
+    ),
     "gemm_batched 8x512 f32": _batched,
     "gemm_skinny 1x4096x4096 bf16": partial(_skinny, 1, BF16),
     "gemm_skinny 16x4096x4096 f32": partial(_skinny, 16, F32),

@@ -189,3 +189,66 @@ parallel (j) in (16) {{ store B[bx, j] = select(C[j] < 3, x[j // 4 * 4], 0.0) }}
     fn = kernel(body, "A: global f32[16], C: global i32[16], B: global f32[2, 16]")
     made = body_of(vectorize(fn, capabilities(64)))
     assert ("for j" in made) is not becomes
+
+
+SWEPT = """
+alloc x: fragment f32[16]
+for k in (0, 2, 1) serial {
+  if n > 3 {
+    parallel (i) in (16) { store x[i] = A[k, i] }
+    parallel (i) in (16) { store x[i] = x[i] * 2.0;  store B[bx, i] = x[i] }
+  } else {
+    LOW
+    parallel (i) in (16 - n) { store x[i + n] = 0.0 }
+    parallel (i) in (16) { store B[bx, i] = x[i] }
+  }
+  END
+}"""
+BOTH = "A: global f32[2, 16], B: global f32[2, 16]"
+
+
+def swept(low, end=""):
+    text = SWEPT.replace("LOW", low).replace("END", end)
+    body = "\n".join(f"      {line}" for line in text.strip().splitlines())
+    fn = parse_function(
+        f"tile.ir 1.0 tile\nfunc @f({BOTH}, n: i32) {{\n"
+        f"  kernel @k {{\n    tiles (bx) in (2) {{\n{body}\n    }}\n  }}\n}}\n"
+    )
+    return fn, forward_stores.forward_stores(fn)
+
+
+def test_what_every_trip_and_branch_writes_anew_is_not_stored_for_the_next():
+    fn, made = swept("parallel (i) in (n) { store x[i] = A[k, i] }")
+    doubled = "store x[i] = x_at"
+    assert doubled not in body_of(made)
+    assert "store x[i + n] = 0.0" in body_of(made)
+    given = random_inputs(fn, 0)
+    for n in (2, 7):
+        before, after = (run(f, {**given, "n": n})["B"] for f in (fn, made))
+        np.testing.assert_array_equal(before, after)
+
+
+@pytest.mark.parametrize(
+    ("low", "end"),
+    [
+        ("parallel (i) in (n - 1) { store x[i] = A[k, i] }", ""),
+        ("parallel (i) in (n) { store x[i] = A[k, i] }", "store B[bx, 0] = x[3]"),
+        ("parallel (i) in (n) { store x[i] = A[k, i] }", "if A[0, 0] > 0.0 { break }"),
+    ],
+    ids=["an element is left over", "read behind the branch", "the rest was not looked at"],
+)
+def test_what_may_be_read_later_is_stored(low, end):
+    _, made = swept(low, end)
+    assert "store x[i] = x_at" in body_of(made)
+
+
+def test_only_the_last_store_to_an_element_stays():
+    fn = kernel(
+        "alloc x: fragment f32[8]\n"
+        "parallel (i) in (8) { store x[i] = A[bx, i];  store x[i] = A[bx, i] + 1.0 }\n"
+        "parallel (i) in (8) { store B[bx, i] = x[7 - i] }",
+        "A: global f32[2, 8], B: global f32[2, 8]",
+    )
+    made = forward_stores.forward_stores(fn)
+    assert body_of(made).count("store x[") == 1
+    agree(fn, made)

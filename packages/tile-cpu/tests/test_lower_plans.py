@@ -8,7 +8,7 @@ from tile_cpu.lower.place_scratch import place_scratch
 from tile_cpu.sizes import scratch_size
 from tile_ir.diag import TileError
 from tile_ir.ops import Alloc, Atom, Copy, For, Gemm, If, Tiles
-from tile_ir.rewrite import walk
+from tile_ir.rewrite import all_effects, walk
 from tile_ir.testing.corpus import corpus
 from tile_ir.text import parse_function
 
@@ -46,7 +46,8 @@ def test_attention_keeps_keys_and_values():
         ("gemm_bf16_out_bf16", "x86-64-v4", "outer_bf16"),
         ("gemm_i8", "znver4", "dot_i8_i8"),
         ("gemm_i8", "x86-64-v3", "pairs_i8_i8"),
-        ("gemm_fp8_scaled", "znver4", "outer_f32"),
+        ("gemm_fp8_scaled", "znver4", "dot_bf16"),
+        ("gemm_fp8_scaled", "x86-64-v4", "outer_bf16"),
     ],
 )
 def test_the_kernel_follows_types_and_machine(name, arch, atom):
@@ -57,7 +58,7 @@ def test_the_kernel_follows_types_and_machine(name, arch, atom):
 def test_the_log_names_what_was_rejected():
     made = compiled("gemm_nn_f32")
     choice = next(d for d in made.plan if d.key.endswith(".atom"))
-    assert [c.value for c in choice.candidates] == ["outer_f32", "loops"]
+    assert [c.value for c in choice.candidates] == ["outer_f32", "narrow_f32", "loops"]
     assert choice.candidates[0].cost < choice.candidates[1].cost
     assert choice.by == "model"
 
@@ -84,6 +85,30 @@ def test_a_pin_that_cannot_be_met_is_refused(key, value, code):
         compiled("gemm_nn_f32", {key.format(k=kernel): value})
     assert caught.value.code == code
     assert caught.value.help
+
+
+WEIGHTED = """tile.ir 1.0 tile
+func @f(A: global f32[64, 32], W: global f32[1, 32], B: global f32[64, 32]) results (B) {
+  kernel @k {
+    tiles (bx) in (16) {
+      alloc w: fragment f32[32]
+      copy W[0, :] -> w[:]
+      parallel (i, j) in (4, 32) { store B[bx * 4 + i, j] = A[bx * 4 + i, j] * w[j] }
+    }
+  }
+}
+"""
+
+
+def test_a_block_for_the_whole_tile_is_copied_in_front_of_the_strip():
+    made = compile_function(parse_function(WEIGHTED), ZNVER4).lowered
+    tiles = next(s for s in walk(made.body) if isinstance(s, Tiles))
+    assert not any(isinstance(s, If) for s in walk(tiles.body))
+    loops = [s for s in tiles.body if isinstance(s, For)]
+    assert [{e.buffer for e in all_effects((s,))} for s in loops] == [
+        {"W", "w"},
+        {"A", "w", "B"},
+    ]
 
 
 def test_a_packed_copy_is_made_once_per_strip():

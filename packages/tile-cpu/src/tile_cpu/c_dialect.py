@@ -30,7 +30,7 @@ from tile_ir.types import (
 )
 from tile_passes.emit.dialect import COMPARISONS, INFIX, Dialect
 
-__all__ = ["DIALECT", "LANE_FUNCTIONS", "carrier_type", "is_packed"]
+__all__ = ["DIALECT", "LANE_FUNCTIONS", "carrier_type", "gathered_near", "is_packed"]
 
 NIBBLES = frozenset({i4, u4, f4e2m1fn})
 """Types of which memory holds two in a byte."""
@@ -333,6 +333,22 @@ def _gather(dtype: DType, first: str, places: str) -> str:
     return decode(dtype, vector) if _is_narrow(dtype) else vector
 
 
+def gathered_near(
+    dtype: DType, array: str, offset: str, width: int, places: tuple[int, ...]
+) -> str:
+    """Elements `places` of the `width` elements from an offset on, a power of two; where `width` is
+    1, that one in every lane."""
+    kept = _kept_as(dtype)
+    if width == 1:
+        vector = f"tile_splat_{kept.name}({array}[{offset}])"
+    else:
+        window = kept.scalar.with_lanes(width).name
+        lanes = ", ".join(map(str, places))
+        vector = f"tile_load_{window}(&{array}[{offset}])"
+        vector = f"__builtin_shufflevector({vector}, ({window}){{0}}, {lanes})"
+    return decode(dtype, vector) if _is_narrow(dtype) else vector
+
+
 def _write(dtype: DType, array: str, offset: str, value: str) -> str:
     if _is_narrow(dtype):
         value = encode(dtype, value, f32)
@@ -344,6 +360,16 @@ def _write(dtype: DType, array: str, offset: str, value: str) -> str:
         bytes_ = u8.with_lanes(dtype.lanes)
         return f"tile_store_{bytes_.name}(&{array}[{offset}], {_to_lanes(f'-({value})', bytes_)})"
     return f"tile_store_{_kept_as(dtype).name}(&{array}[{offset}], {value})"
+
+
+def write_past_caches(dtype: DType, array: str, offset: str, value: str, when: str) -> str:
+    """The store of a vector, past the caches where `when` holds and the address is aligned."""
+    if dtype.is_bool:
+        dtype = u8.with_lanes(dtype.lanes)
+        value = _to_lanes(f"-({value})", dtype)
+    elif _is_narrow(dtype):
+        value = encode(dtype, value, f32)
+    return f"tile_stream_{_kept_as(dtype).name}(&{array}[{offset}], {value}, {when})"
 
 
 _KEPT_AS = {"tf32": f32, f4e2m1fn_unpacked.name: u8}

@@ -7,19 +7,23 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from tile_cpu.ahead import Ahead, blocks_ahead
 from tile_cpu.intrinsics.atoms import atom_needs, atom_source
+from tile_cpu.intrinsics.steps import step_of
 from tile_cpu.packing import Packing, packed_operands
 from tile_ir import build as b
 from tile_ir.diag import InternalError
 from tile_ir.expr import Const, Expr
 from tile_ir.layout import TileLayout
 from tile_ir.ops import Atom, Copy
+from tile_ir.rewrite import declared
 from tile_passes.emit.addresses import element_strides
 from tile_passes.lower.context import is_unit
 
 if TYPE_CHECKING:
-    from tile_ir.core import Buffer, Region
-    from tile_ir.opdef import Body, Stmt
+    from tile_cpu.intrinsics.steps import Step
+    from tile_ir.core import Buffer, Function, Region
+    from tile_ir.opdef import Stmt
     from tile_ir.target import MatrixAtom, TargetSpec
     from tile_passes.emit import StmtPrinter
     from tile_passes.emit.cfamily import Rule
@@ -33,14 +37,17 @@ class MatrixPrinter:
 
     spec: TargetSpec
     packed: dict[str, Packing]
+    ahead: dict[int, Ahead] = field(default_factory=dict)
+    """Identity of an atom -> the block that its A takes next."""
     kernels: dict[str, str] = field(default_factory=dict)
     """Name of a micro-kernel -> its text."""
     needs: set[str] = field(default_factory=set)
 
     @staticmethod
-    def of(body: Body, spec: TargetSpec) -> MatrixPrinter:
-        """The printer for a function's body."""
-        return MatrixPrinter(spec, packed_operands(body, spec))
+    def of(fn: Function, spec: TargetSpec) -> MatrixPrinter:
+        """The printer for a function."""
+        packed = packed_operands(fn.body, spec)
+        return MatrixPrinter(spec, packed, blocks_ahead(fn.body, packed, declared(fn)))
 
     def rules(self) -> dict[type[Stmt], Rule]:
         """The rules to add to those of the other statements."""
@@ -62,10 +69,8 @@ class MatrixPrinter:
                 "E9001", f"a copy to {s.dst.buffer} reached the emitter", span=s.span
             )
         src, dst = p.exprs.buffers[s.src.buffer], p.exprs.buffers[s.dst.buffer]
-        long = [a for a, r in enumerate(s.src.ranges) if not is_unit(r)] or [src.rank - 1]
-        row_axis = long[-2] if len(long) > 1 else max(src.rank - 2, 0)
         rows, cols = (r.extent for r in s.dst.ranges[-2:])
-        ld = element_strides(src)[row_axis]
+        ld = _row_stride(s, src)
         source = (
             f"&{p.exprs.name(src.name)}[{p.exprs.offset(src, [r.start for r in s.src.ranges])}]"
         )
@@ -110,37 +115,55 @@ class MatrixPrinter:
         a, c = p.exprs.buffers[s.a.buffer], p.exprs.buffers[s.c.buffer]
         m, n = (p.exprs.index(r.extent) for r in s.c.ranges[-2:])
         k = p.exprs.index(s.a.ranges[-2 if s.transpose_a else -1].extent)
-        kernel = self._kernel(atom, *self._steps_of_a(a, s.transpose_a))
+        ahead = self.ahead.get(id(s))
+        steps = self._steps_of_a(a, s.transpose_a, step_of(atom, self.spec.features))
+        kernel = self._kernel(atom, *steps, ahead is not None)
         args = (
             m, n, k,
-            self._operand(p, s.a), self._operand(p, s.b), str(self._panel(p, s, atom)),
+            self._operand(p, s.a, atom), self._operand(p, s.b, atom), str(self._panel(p, s, atom)),
             f"&{p.exprs.name(c.name)}[{p.exprs.offset(c, [r.start for r in s.c.ranges])}]",
             p.exprs.index(element_strides(c)[-2]),
-            _accumulate(p, s.init),
+            _accumulate(p, s.init), *(self._ahead(p, ahead) if ahead else ()),
         )  # fmt: skip
         p.out.line(f"{kernel}_tile({', '.join(args)});")
 
-    def _steps_of_a(self, a: Buffer, transposed: bool) -> tuple[int, int]:
+    def _steps_of_a(self, a: Buffer, transposed: bool, step: Step) -> tuple[int, int]:
         """Distances in units between rows of A and between units along k."""
         packing = self.packed.get(a.name)
         if not transposed:
-            return _digit(a, -2) // (packing.group if packing else 1), 1
+            return _digit(a, -2) // step.group, 1
         return 1, _single_panel(a, packing.lanes) if packing else _digit(a, -2)
 
-    def _kernel(self, atom: MatrixAtom, row: int, step: int) -> str:
-        name = f"{atom.name}_{'ld' if step == 1 else 'kd'}{max(row, step)}"
+    def _ahead(self, p: StmtPrinter, ahead: Ahead) -> tuple[str, str]:
+        """The address of the block that follows, and the bytes between its rows."""
+        src = p.exprs.buffers[ahead.copy.src.buffer]
+
+        def at(place: tuple[Expr, ...] | None) -> str:
+            name = p.exprs.name(src.name)
+            return "0" if place is None else f"&{name}[{p.exprs.offset(src, list(place))}]"
+
+        ld = b.mul(_row_stride(ahead.copy, src), src.dtype.storage_bits // 8)
+        choice = f"{p.exprs.value(ahead.more)} ? {at(ahead.next)} : {at(ahead.restart)}"
+        return f"(const char *)({choice})", p.exprs.index(ld)
+
+    def _kernel(self, atom: MatrixAtom, row: int, step: int, ahead: bool) -> str:
+        name = f"{atom.name}_{'ld' if step == 1 else 'kd'}{max(row, step)}{'_ahead' * ahead}"
         if name not in self.kernels:
-            self.kernels[name] = atom_source(atom, self.spec, name, a_row=row, a_step=step)
+            self.kernels[name] = atom_source(
+                atom, self.spec, name, a_row=row, a_step=step, ahead=ahead
+            )
             self.needs |= atom_needs(atom, self.spec)
         return name
 
-    def _operand(self, p: StmtPrinter, region: Region) -> str:
+    def _operand(self, p: StmtPrinter, region: Region, atom: MatrixAtom) -> str:
         packing = self.packed.get(region.buffer)
         if packing is not None:
             return self._place(p, region, packing)
         buffer = p.exprs.buffers[region.buffer]
         at = p.exprs.offset(buffer, [r.start for r in region.ranges])
-        return f"&{p.exprs.name(buffer.name)}[{at}]"
+        step = step_of(atom, self.spec.features)
+        units = f"(const {step.a_unit}_t *)" if step.group > 1 else ""
+        return f"{units}&{p.exprs.name(buffer.name)}[{at}]"
 
     def _panel(self, p: StmtPrinter, s: Atom, atom: MatrixAtom) -> int:
         """Units between panels of B."""
@@ -148,6 +171,13 @@ class MatrixPrinter:
         depth = p.exprs.buffers[s.b.buffer].shape[-1 if s.transpose_b else -2]
         assert isinstance(depth, Const)
         return -(-int(depth.value) // packing.group) * atom.n
+
+
+def _row_stride(s: Copy, src: Buffer) -> Expr:
+    """Elements of the source between the rows of a block."""
+    long = [a for a, r in enumerate(s.src.ranges) if not is_unit(r)] or [src.rank - 1]
+    row_axis = long[-2] if len(long) > 1 else max(src.rank - 2, 0)
+    return element_strides(src)[row_axis]
 
 
 def _accumulate(p: StmtPrinter, init: Expr | None) -> str:

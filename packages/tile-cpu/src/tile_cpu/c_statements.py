@@ -7,11 +7,12 @@ from __future__ import annotations
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
+from tile_cpu.c_dialect import write_past_caches
 from tile_cpu.sizes import buffer_bytes, is_dynamic
 from tile_ir.diag import InternalError
-from tile_ir.expr import Binary, Expr, Load
+from tile_ir.expr import Binary, Cast, Expr, Load, Ramp
 from tile_ir.ops import Alloc, Assert, Assume, Atomic, Parallel, Print, Store, View
-from tile_passes.emit.cfamily import print_alloc
+from tile_passes.emit.cfamily import print_alloc, print_store
 from tile_passes.emit.names import c_string
 
 if TYPE_CHECKING:
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
     from tile_passes.emit import StmtPrinter
     from tile_passes.emit.cfamily import Rule
 
-__all__ = ["rules_for"]
+__all__ = ["rules_for", "streamed_stores"]
 
 
 def _alloc(matrix: MatrixPrinter) -> Rule:
@@ -147,6 +148,24 @@ _RULES: Mapping[type[Stmt], Rule] = MappingProxyType(
         View: _view,
     }
 )
+
+
+def streamed_stores(past: Mapping[str, str]) -> Rule:
+    """Stores of vectors to these tensors go past the caches, each where its condition holds."""
+
+    def rule(p: StmtPrinter, s: Stmt) -> None:
+        assert isinstance(s, Store)
+        if s.buffer not in past or not isinstance(s.indices[-1], Ramp):
+            print_store(p, s)
+            return
+        kind, value = s.value.dtype, s.value
+        if isinstance(value, Cast) and p.exprs.dialect.write_converts(value.a.dtype, kind):
+            value = value.a
+        name, at = p.exprs.name(s.buffer), p.exprs.offset(p.exprs.buffers[s.buffer], s.indices)
+        text = write_past_caches(kind, name, at, p.exprs.value(value), past[s.buffer])
+        p.out.line(f"{text};")
+
+    return rule
 
 
 def rules_for(matrix: MatrixPrinter) -> dict[type[Stmt], Rule]:

@@ -20,6 +20,8 @@ from tile_cpu.host_entry import print_entry
 from tile_cpu.job import job_stem, print_job
 from tile_cpu.prelude.index import abi_text, pieces_for
 from tile_cpu.prelude.templates import resolve
+from tile_cpu.streams import Streams
+from tile_cpu.windows import CExprPrinter, multiples
 from tile_ir.expr import Binary, Call, Const, Expr, Select, Var
 from tile_ir.expr import walk as walk_expr
 from tile_ir.ops import For, Kernel, Let, Parallel, Tiles
@@ -67,11 +69,12 @@ def emit_functions(
     kernels: dict[str, str] = {}
     needs: set[str] = set()
     for fn in fns:
-        matrix = MatrixPrinter.of(fn.body, spec)
+        matrix = MatrixPrinter.of(fn, spec)
         printer = StmtPrinter(_expressions(fn), out, rules_for(matrix))
+        streams = Streams.of(fn, spec)
         for kernel in walk(fn.body):
             if isinstance(kernel, Kernel):
-                print_job(printer, kernel, job_stem(fn, kernel))
+                print_job(printer, kernel, job_stem(fn, kernel), streams.of_kernel(kernel))
         print_entry(printer, fn, c_name(fn.name))
         kernels |= matrix.kernels
         needs |= matrix.needs
@@ -84,7 +87,9 @@ def emit_functions(
 def _expressions(fn: Function) -> ExprPrinter:
     buffers = declared(fn)
     names = identifiers(fn, buffers, RUNTIME_NAMES)
-    return ExprPrinter(DIALECT, buffers, names, _wide_variables(fn))
+    printer = CExprPrinter(DIALECT, buffers, names, _wide_variables(fn))
+    printer.known = multiples(fn)
+    return printer
 
 
 def _wide_variables(fn: Function) -> set[Var]:

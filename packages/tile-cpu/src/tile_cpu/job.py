@@ -4,16 +4,20 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from tile_cpu.c_statements import streamed_stores
 from tile_cpu.captures import captured, needs_runtime
 from tile_cpu.sizes import ALIGNMENT, is_dynamic, scratch_size
 from tile_ir.diag import InternalError
-from tile_ir.ops import Alloc, Kernel, Tiles
+from tile_ir.expr import Binary
+from tile_ir.ops import Alloc, Kernel, Store, Tiles
 from tile_ir.rewrite import walk
-from tile_passes.emit import c_name
+from tile_passes.emit import StmtPrinter, c_name
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from tile_ir.core import Buffer, Function
-    from tile_passes.emit import StmtPrinter
+    from tile_ir.expr import Expr
 
 
 def tiles_of(kernel: Kernel) -> Tiles:
@@ -48,8 +52,9 @@ def job_stem(fn: Function, kernel: Kernel) -> str:
     return c_name(own)
 
 
-def print_job(p: StmtPrinter, kernel: Kernel, name: str) -> None:
-    """Print a kernel's context structure and job function; their names begin with `name`."""
+def print_job(p: StmtPrinter, kernel: Kernel, name: str, past: Mapping[str, Expr]) -> None:
+    """Print a kernel's context structure and job function; their names begin with `name`. `past`:
+    the tensors that are written past the caches, and when."""
     fields = captured(p.exprs, kernel)
     with p.out.block(f"struct {name}_ctx", "};"):
         p.out.line("const struct tile_rt *rt;")
@@ -66,8 +71,19 @@ def print_job(p: StmtPrinter, kernel: Kernel, name: str) -> None:
             p.out.line(f"{f.local} = ctx->{f.name};")
         if dynamic_buffers(kernel):
             p.out.line(f"char *more = scratch + {static_scratch(kernel)};")
-        _print_tile_indices(p, kernel)
+        _print_tile_indices(_streaming(p, past) if past else p, kernel)
     p.out.line()
+
+
+def _streaming(p: StmtPrinter, past: Mapping[str, Expr]) -> StmtPrinter:
+    """The printer for a job that writes past the caches."""
+    flags = dict.fromkeys(past, "1")
+    for name, large in past.items():
+        if isinstance(large, Binary):
+            flags[name] = f"tile_past_{p.exprs.name(name)}"
+            text = f"{p.exprs.index(large.a)} >= {p.exprs.index(large.b)}"
+            p.out.line(f"const int32_t {flags[name]} = {text};")
+    return StmtPrinter(p.exprs, p.out, p.rules | {Store: streamed_stores(flags)})
 
 
 def _print_tile_indices(p: StmtPrinter, kernel: Kernel) -> None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from tile_cpu.intrinsics.atoms import atom_lanes
 from tile_cpu.intrinsics.steps import step_of
-from tile_ir.ops import Atom
+from tile_ir.ops import Alloc, Atom
 from tile_ir.rewrite import walk
 
 if TYPE_CHECKING:
@@ -43,12 +43,13 @@ class Packing:
 def packed_operands(body: Body, spec: TargetSpec) -> dict[str, Packing]:
     """The packed buffers that the atoms in `body` read; plain tiles are not among them."""
     found: dict[str, Packing] = {}
+    laid_out = {s.buffer.name for s in walk(body) if isinstance(s, Alloc) and s.buffer.layout}
     for s in walk(body):
         if isinstance(s, Atom):
             atom = spec.matrix[s.name]
             found[s.b.buffer] = _of_b(atom, spec, s.transpose_b)
             step = step_of(atom, spec.features)
-            if step.group > 1:
+            if step.group > 1 and s.a.buffer in laid_out:
                 found[s.a.buffer] = _of_a(atom, spec, s.transpose_a)
     return found
 

@@ -1,5 +1,6 @@
 """What each lowering makes of a statement, as text."""
 
+import numpy as np
 import pytest
 
 from tile_ir.interp import run
@@ -251,6 +252,83 @@ def test_loops_that_need_other_rows_stay_apart(second, why):
     assert fuse_loops(fn) is fn, why
 
 
+LONG_ROWS = """
+alloc x: fragment f32[4, 512]
+alloc c: fragment f32[512]
+alloc m: fragment f32[4]
+copy A[bx * 4 : +4, :] -> x[:, :]
+copy M[bx * 4 : +4] -> m[:]
+reduce sum x[:, :] -> c[:] dim = 0
+atomic_tile add c[:] -> C[:]
+parallel (i, j) in (4, 512) { store B[bx * 4 + i, j] = x[i, j] * WHAT }
+"""
+LONG = "A: global f32[8, 512], M: global f32[8], B: global f32[8, 512], C: global f32[512]"
+
+
+def test_long_rows_take_along_what_is_done_once_for_each_and_sums_across_them():
+    fn = kernel(LONG_ROWS.replace("WHAT", "m[i]"), LONG)
+    made = contract_rows(fuse_loops(lower_tiles(fn)))
+    assert (
+        body_of(made)
+        == """\
+alloc x: fragment f32[512]
+alloc c: fragment f32[512]
+alloc m: var f32[]
+alloc acc: fragment f32[512]
+parallel (i_3) in (512) {
+  store acc[i_3] = 0.0
+}
+for i_1 in (0, 4, 1) serial {
+  store m[] = M[bx * 4 + i_1]
+  parallel (j_1) in (512) {
+    store x[j_1] = A[bx * 4 + i_1, j_1]
+    store acc[j_1] = acc[j_1] + x[j_1]
+    store B[bx * 4 + i_1, j_1] = x[j_1] * m[]
+  }
+}
+parallel (i_3) in (512) {
+  store c[i_3] = acc[i_3]
+}
+parallel (i_4) in (512) {
+  atomic add C[i_4], c[i_4]
+}"""
+    )
+    given = random_inputs(fn, 0)
+    before, after = run(fn, given), run(made, given)
+    for name in "BC":  # the oracle's sums are of float64
+        np.testing.assert_allclose(before[name], after[name], rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize("what", ["c[j]", "C[j]"])
+def test_rows_that_need_a_sum_across_them_come_behind_it(what):
+    fn = kernel(LONG_ROWS.replace("WHAT", what), LONG)
+    made = fuse_loops(lower_tiles(fn))
+    text = body_of(made)
+    assert text.index("atomic add") < text.index("store B[")
+    given = random_inputs(fn, 0)
+    np.testing.assert_allclose(run(fn, given)["B"], run(made, given)["B"], rtol=1e-5, atol=1e-5)
+
+
+def test_reductions_of_one_row_are_one_loop():
+    fn = kernel(
+        "alloc s: fragment f32[4]\nalloc q: fragment f32[4]\n"
+        "reduce sum A[bx * 4 : +4, :] -> s[:] dim = 1\n"
+        "reduce max A[bx * 4 : +4, :] -> q[:] dim = 1\n"
+        "parallel (i) in (4) { store B[bx * 4 + i] = s[i] + q[i] }",
+        "A: global f32[8, 64], B: global f32[8]",
+    )
+    made = fuse_loops(lower_tiles(fn))
+    assert """\
+  for r in (0, 64, 1) vectorized {
+    store acc[] = acc[] + A[bx * 4 + i_1, r]
+    store acc_1[] = max(acc_1[], A[bx * 4 + i_1, r])
+  }
+  store s[i_1] = acc[]
+  store q[i_1] = acc_1[]""" in body_of(made)
+    given = random_inputs(fn, 0)
+    np.testing.assert_allclose(run(fn, given)["B"], run(made, given)["B"], rtol=1e-5)
+
+
 def test_elements_of_neighbours_are_not_fused():
     fn = kernel(
         "alloc x: fragment f32[64]\n"
@@ -289,6 +367,28 @@ if bx * 8 + 8 <= n {
   alloc x: fragment f32[8]
   copy A[bx * 8 : +8] -> x[:] clip
   copy x[:] -> B[bx * 8 : +8] clip
+}"""
+    )
+
+
+def test_so_do_whole_pieces_of_a_row():
+    fn = kernel(
+        "alloc x: fragment f32[8]\nfor k in (0, ceildiv(n, 8), 1) serial {\n"
+        "  copy A[bx, k * 8 : +8] -> x[:] clip\n  copy x[:] -> B[bx, k * 8 : +8] clip }",
+        "A: global f32[2, n], B: global f32[2, n]", "dims (n)",
+    )  # fmt: skip
+    assert (
+        body_of(version_tiles(fn))
+        == """\
+alloc x: fragment f32[8]
+for k in (0, ceildiv(n, 8), 1) serial {
+  if k * 8 + 8 <= n {
+    copy A[bx, k * 8 : +8] -> x[:]
+    copy x[:] -> B[bx, k * 8 : +8]
+  } else {
+    copy A[bx, k * 8 : +8] -> x[:] clip
+    copy x[:] -> B[bx, k * 8 : +8] clip
+  }
 }"""
     )
 

@@ -37,6 +37,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from tile_cpu.ahead import UNIT_BYTES
 from tile_cpu.intrinsics.steps import Step, step_of
 from tile_cpu.prelude.vocabulary import UNIT_GROUPS
 
@@ -48,6 +49,14 @@ if TYPE_CHECKING:
 __all__ = ["atom_lanes", "atom_needs", "atom_source", "pack_names"]
 
 SUM_BYTES = {"f64": 8, "f32": 4, "i32": 4}
+LINE_UNITS = 64 // UNIT_BYTES
+"""Units of A in a line of memory, where its rows lie there as they are packed."""
+AHEAD_OF_ROWS = "ahead && j == 0 ? ahead + i * ahead_ld : 0"
+"""Lines are fetched once: while rows meet the first panel."""
+PANELS = 16
+"""Panels whose column sums are kept at once, where a step has a bias: they are formed once for all
+rows of the tile, and 2 KB beside the rows of A stay in the nearest cache.
+"""
 
 
 def atom_lanes(atom: MatrixAtom, spec: TargetSpec) -> int:
@@ -89,6 +98,7 @@ def atom_source(
     name: str | None = None,
     a_row: int = 1,
     a_step: int | None = None,
+    ahead: bool = False,
 ) -> str:
     """C text of the micro-kernel of `atom` and of its loop over a tile; needs `atom_needs`.
 
@@ -100,16 +110,23 @@ def atom_source(
         NAME(int64_t k, const U *a, const V *b, S *c, int64_t ldc, int32_t mr, int32_t nr,
              int32_t accumulate)
             c[0:mr, 0:nr] = a[0:mr, 0:k] * b[0:k, 0:nr], added to c if `accumulate`;
-            1 <= mr <= m, 1 <= nr <= n, k in elements. b is one panel, aligned to a vector.
+            1 <= mr <= m, 1 <= nr <= n, k in elements. b is one panel, aligned to a vector. Where
+            the step has a bias, an argument `const S *bias` more has what is to be taken away from
+            each column.
         NAME_tile(int64_t m, int64_t n, int64_t k, const U *a, const V *b, int64_t b_panel, S *c,
              int64_t ldc, int32_t accumulate)
             the same for a whole tile; panels of b are `b_panel` units apart.
 
+    With `ahead` both take `const char *ahead, int64_t ahead_ld` too: rows of memory, `ahead_ld`
+    bytes apart, of which as many lines are fetched as a has; NULL for none.
+
     Where k is no multiple of the unit, the missing elements of b's last unit are zero.
     """
     step, lanes = step_of(atom, spec.features), atom_lanes(atom, spec)
-    kernel = _Kernel(name or atom.name, step, lanes, atom.m, atom.n, a_row, a_step or atom.m)
-    parts = [*(kernel.rows(r) for r in kernel.row_counts()), kernel.edges(), kernel.tile()]
+    stem = name or atom.name
+    kernel = _Kernel(stem, step, lanes, atom.m, atom.n, a_row, a_step or atom.m, ahead)
+    parts = [*(kernel.rows(r) for r in kernel.row_counts()), kernel.edges()]
+    parts += [kernel.column_bias(), kernel.tile_in_parts()] if step.bias else [kernel.tile()]
     return "\n\n".join(parts) + "\n"
 
 
@@ -117,7 +134,15 @@ class _Kernel:
     """Prints one micro-kernel; the fields are what the texts share."""
 
     def __init__(
-        self, name: str, step: Step, lanes: int, m: int, n: int, a_row: int, a_step: int
+        self,
+        name: str,
+        step: Step,
+        lanes: int,
+        m: int,
+        n: int,
+        a_row: int,
+        a_step: int,
+        ahead: bool,
     ) -> None:
         self.name, self.step, self.lanes, self.m, self.n = name, step, lanes, m, n
         self.a_row, self.a_step = a_row, a_step
@@ -125,6 +150,9 @@ class _Kernel:
         self.a_type, self.b_type = f"{step.a_unit}_t", f"{step.b_unit}_t"
         self.sum = step.sum_type
         self.group = UNIT_GROUPS[step.a_unit]
+        self.ahead = ", const char *ahead, int64_t ahead_ld" if ahead else ""
+        self.more = (f", const {self.sum}_t *bias" if step.bias else "") + self.ahead
+        """The parameters that not every kernel has."""
 
     def row_counts(self) -> list[int]:
         """Numbers of rows that have a text: m, then powers of two, from which any rest is
@@ -137,11 +165,10 @@ class _Kernel:
         return "\n".join(
             (
                 f"TILE_FN void {self.name}_rows{count}(int64_t units, const {self.a_type} *a,",
-                f"    const {self.b_type} *b, {self.sum}_t *c, int64_t ldc, int32_t accumulate) {{",
+                f"    const {self.b_type} *b, {self.sum}_t *c, int64_t ldc, int32_t accumulate"
+                f"{self.more}) {{",
                 *self._start(count),
-                "  for (int64_t p = 0; p < units; p++) {",
-                *self._body(count),
-                "  }",
+                *self._loop(count),
                 *self._finish(count),
                 "}",
             )
@@ -155,9 +182,6 @@ class _Kernel:
         for i in range(count):
             names = ", ".join(f"c{i}_{j} = {{0}}" for j in self.vectors)
             yield f"  {vector} {names};"
-        if self.step.bias:
-            yield f"  {vector} " + ", ".join(f"s{j} = {{0}}" for j in self.vectors) + ";"
-            yield f"  {vector} bias = tile_splat_{self._vector(self.step.a_unit)}(0x80808080);"
         yield "  if (accumulate) {"
         for i in range(count):
             yield "    " + " ".join(f"c{i}_{j} = {self._load(i, j)};" for j in self.vectors)
@@ -166,18 +190,37 @@ class _Kernel:
     def _load(self, i: int, j: int) -> str:
         return f"tile_load_{self._vector(self.sum)}(c + {i} * ldc + {j * self.lanes})"
 
+    def _loop(self, count: int) -> Iterator[str]:
+        """The loop along k. A line of the block ahead is as long as LINE_UNITS units."""
+        if not self.ahead:
+            yield "  for (int64_t p = 0; p < units; p++) {"
+            yield from self._body(count)
+            yield "  }"
+            return
+        yield "  for (int64_t p = 0; p < units;) {"
+        yield f"    int64_t stop = units - p < {LINE_UNITS} ? units : p + {LINE_UNITS};"
+        yield "    if (ahead)"
+        yield f"      for (int64_t r = 0; r < {count}; r++)"
+        yield f"        __builtin_prefetch(ahead + r * ahead_ld + p * {UNIT_BYTES}, 0, 2);"
+        yield "    for (; p < stop; p++) {"
+        yield from (f"  {line}" for line in self._body(count))
+        yield "    }"
+        yield "  }"
+
     def _body(self, count: int) -> Iterator[str]:
         b, x = self._vector(self.step.b_unit), self._vector(self.step.a_unit)
-        reads = (f"b{j} = *(const {b} *)(b + {j * self.lanes})" for j in self.vectors)
-        yield f"    {b} {', '.join(reads)};"
+        yield f"    {b} {self._row_of_b()};"
         yield f"    {x} x;"
-        if self.step.bias:
-            yield "    " + " ".join(self._multiply(f"s{j}", "bias", j) for j in self.vectors)
         for i in range(count):
             products = " ".join(self._multiply(f"c{i}_{j}", "x", j) for j in self.vectors)
             yield f"    x = tile_splat_{x}(a[{i * self.a_row}]); {products}"
         yield f"    a += {self.a_step};"
         yield f"    b += {self.n};"
+
+    def _row_of_b(self) -> str:
+        b = self._vector(self.step.b_unit)
+        reads = (f"b{j} = *(const {b} *)(b + {j * self.lanes})" for j in self.vectors)
+        return ", ".join(reads)
 
     def _multiply(self, c: str, x: str, j: int) -> str:
         return f"{c} = {self.step.expression.format(c=c, x=x, y=f'b{j}', n=self.lanes)};"
@@ -187,16 +230,18 @@ class _Kernel:
             yield "  " + " ".join(self._store(i, j) for j in self.vectors)
 
     def _store(self, i: int, j: int) -> str:
-        value = f"c{i}_{j} - s{j}" if self.step.bias else f"c{i}_{j}"
+        value, vector = f"c{i}_{j}", self._vector(self.sum)
+        if self.step.bias:
+            value += f" - tile_load_{vector}(bias + {j * self.lanes})"
         at = f"c + {i} * ldc + {j * self.lanes}"
-        return f"tile_store_{self._vector(self.sum)}({at}, {value});"
+        return f"tile_store_{vector}({at}, {value});"
 
     def edges(self) -> str:
         """Any number of rows and columns, composed of the kernels for exact numbers of rows."""
         head = (
             f"static inline void {self.name}(int64_t k, const {self.a_type} *a, "
             f"const {self.b_type} *b, {self.sum}_t *c,\n    int64_t ldc, int32_t mr, int32_t nr, "
-            "int32_t accumulate) {"
+            f"int32_t accumulate{self.more}) {{"
         )
         return "\n".join((head, *self._destination(), *self._short(), "}"))
 
@@ -214,25 +259,75 @@ class _Kernel:
         yield f"      for (int32_t j = 0; j < nr; j++) edge[i * {n} + j] = c[i * ldc + j];"
 
     def _short(self) -> Iterator[str]:
+        more = self._arguments("bias", "ahead")
         for count in reversed(self.row_counts()):
             yield f"  if (rows >= {count}) {{"
-            yield f"    {self.name}_rows{count}(units, a, b, at, ld, accumulate);"
+            yield f"    {self.name}_rows{count}(units, a, b, at, ld, accumulate{more});"
             yield f"    a += {count * self.a_row}; at += {count} * ld; rows -= {count};"
+            if self.ahead:
+                yield f"    if (ahead) ahead += {count} * ahead_ld;"
             yield "  }"
         yield "  if (narrow)"
         yield "    for (int32_t i = 0; i < mr; i++)"
         yield f"      for (int32_t j = 0; j < nr; j++) c[i * ldc + j] = edge[i * {self.n} + j];"
 
+    def _arguments(self, bias: str, ahead: str) -> str:
+        """What a call passes for the parameters that not every kernel has."""
+        return (f", {bias}" if bias and self.step.bias else "") + (
+            f", {ahead}, ahead_ld" * bool(self.ahead)
+        )
+
     def tile(self) -> str:
         """The loop over a tile: panels of B inside, so that m rows of A stay in the nearest
         cache."""
-        m, n = self.m, self.n
+        m, n, ahead = self.m, self.n, self._arguments("", AHEAD_OF_ROWS)
         return f"""\
 static void {self.name}_tile(int64_t m, int64_t n, int64_t k, const {self.a_type} *a, \
 const {self.b_type} *b,
-    int64_t b_panel, {self.sum}_t *c, int64_t ldc, int32_t accumulate) {{
+    int64_t b_panel, {self.sum}_t *c, int64_t ldc, int32_t accumulate{self.ahead}) {{
   for (int64_t i = 0; i < m; i += {m})
     for (int64_t j = 0; j < n; j += {n})
       {self.name}(k, a + i * {self.a_row}, b + j / {n} * b_panel, c + i * ldc + j, ldc,
-          m - i < {m} ? m - i : {m}, n - j < {n} ? n - j : {n}, accumulate);
+          m - i < {m} ? m - i : {m}, n - j < {n} ? n - j : {n}, accumulate{ahead});
+}}"""
+
+    def column_bias(self) -> str:
+        """What the units of A with 128 added give too much: 128 times the sums of b's columns."""
+        vector, a_unit = self._vector(self.sum), self._vector(self.step.a_unit)
+        stores = (f"tile_store_{vector}(out + {j * self.lanes}, s{j});" for j in self.vectors)
+        return "\n".join(
+            (
+                f"TILE_FN void {self.name}_bias(int64_t units, const {self.b_type} *b, "
+                f"{self.sum}_t *out) {{",
+                f"  {vector} {', '.join(f's{j} = {{0}}' for j in self.vectors)};",
+                f"  {a_unit} x = tile_splat_{a_unit}(0x80808080);",
+                "  for (int64_t p = 0; p < units; p++) {",
+                f"    {self._vector(self.step.b_unit)} {self._row_of_b()};",
+                "    " + " ".join(self._multiply(f"s{j}", "x", j) for j in self.vectors),
+                f"    b += {self.n};",
+                "  }",
+                "  " + " ".join(stores),
+                "}",
+            )
+        )
+
+    def tile_in_parts(self) -> str:
+        """The loop over a tile, as many panels at a time as have their column sums at hand."""
+        m, n, width = self.m, self.n, PANELS * self.n
+        more = self._arguments("bias + (j - part)", AHEAD_OF_ROWS)
+        return f"""\
+static void {self.name}_tile(int64_t m, int64_t n, int64_t k, const {self.a_type} *a, \
+const {self.b_type} *b,
+    int64_t b_panel, {self.sum}_t *c, int64_t ldc, int32_t accumulate{self.ahead}) {{
+  {self.sum}_t bias[{width}];
+  for (int64_t part = 0; part < n; part += {width}) {{
+    int64_t end = n - part < {width} ? n : part + {width};
+    for (int64_t j = part; j < end; j += {n})
+      {self.name}_bias((k + {self.group - 1}) / {self.group}, b + j / {n} * b_panel, \
+bias + (j - part));
+    for (int64_t i = 0; i < m; i += {m})
+      for (int64_t j = part; j < end; j += {n})
+        {self.name}(k, a + i * {self.a_row}, b + j / {n} * b_panel, c + i * ldc + j, ldc,
+            m - i < {m} ? m - i : {m}, n - j < {n} ? n - j : {n}, accumulate{more});
+  }}
 }}"""

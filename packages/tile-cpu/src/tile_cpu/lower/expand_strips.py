@@ -11,8 +11,8 @@
                      copy B[...] -> B_s[min(k, 16), :, :]
                      B_s_filled = min(k + 1, 16) } ... } } }
 
-Trips beyond the last slot share one that is filled every time. Strips are as many as keep all
-workers busy to the end.
+Trips beyond the last slot share one that is filled every time. A block that serves the whole tile
+is copied in front of the strip's loop. Strips are as many as keep all workers busy to the end.
 """
 
 from __future__ import annotations
@@ -25,13 +25,23 @@ from tile_cpu.plan.plan_strips import NO_STRIP, Resident, resident_key, resident
 from tile_ir import build as b
 from tile_ir import expr as ex
 from tile_ir.core import Buffer, Range, Region, Stage
-from tile_ir.expr import Call, Const, Expr, Load, Var
+from tile_ir.expr import Call, Const, Expr, Load, Var, free_vars
 from tile_ir.layout import TileLayout
 from tile_ir.layout.base import OFFSET, Axis
 from tile_ir.layout.digits import Digit
 from tile_ir.opdef import Body, Stmt, opdef
 from tile_ir.ops import Alloc, Assume, Copy, For, If, Kernel, Let, Store, Tiles
-from tile_ir.rewrite import declared, map_bodies, map_exprs, map_stmts, replace, with_body
+from tile_ir.rewrite import (
+    bound_vars,
+    declared,
+    map_bodies,
+    map_exprs,
+    map_stmts,
+    replace,
+    stmt_exprs,
+    walk,
+    with_body,
+)
 from tile_ir.types import i32
 from tile_passes.base import Pass, PassContext
 from tile_passes.lower.context import ZERO
@@ -60,6 +70,8 @@ class _Strip:
     along: Var
     kept: dict[str, Resident]
     slots: dict[str, int]
+    first: set[str] = field(default_factory=set)
+    """Blocks that are copied once, before the strip's first tile."""
     filled: dict[str, Buffer] = field(default_factory=dict)
     caps: dict[str, Expr] = field(default_factory=dict)
     cap_vars: dict[str, Expr] = field(default_factory=dict)
@@ -73,11 +85,13 @@ class _Strip:
         strips = _strip_count(count, others)
         length = self.names.var("length")
         head: list[Stmt] = [Let(var=length, value=b.ceildiv(count, strips), span=s.span)]
+        inside = {v for x in walk(s.body) for v in bound_vars(x)}
+        self.first = {n for n, r in self.kept.items() if _stands_alone(r, inside)}
         head += self._declare(s)
         known = Assume(cond=b.ge(self.along, 0), span=s.span)
         body = (known, *self._rewritten(s.body))
         first = b.mul(strip, length)
-        walk = For(
+        tiles = For(
             var=self.along,
             start=first,
             stop=b.minimum(b.add(first, length), count),
@@ -87,12 +101,15 @@ class _Strip:
         )
         vars_ = tuple(strip if v is self.along else v for v in s.vars)
         extents = tuple(strips if i == at else e for i, e in enumerate(s.extents))
-        return replace(s, vars=vars_, extents=extents, claim="static", body=(*head, walk))
+        return replace(s, vars=vars_, extents=extents, claim="static", body=(*head, tiles))
 
     def _declare(self, s: Tiles) -> list[Stmt]:
         """Slots, and how many of them are filled, at the head of the strip."""
         out: list[Stmt] = []
         for name, r in self.kept.items():
+            if name in self.first:
+                out += [Alloc(buffer=r.buffer, span=r.copy.span), r.copy]
+                continue
             filled = Buffer(
                 name=self.names.fresh(f"{name}_filled"), dtype=i32, shape=(), scope="var"
             )
@@ -139,7 +156,7 @@ class _Strip:
             made = map_exprs(s, lambda e: ex.rewrite(e, load, memo))
             made = _slotted(made, slots)
             if isinstance(made, Copy) and made.dst.buffer in self.kept:
-                return self._once(made)
+                return () if made.dst.buffer in self.first else self._once(made)
             return made
 
         return map_stmts(body, visit)
@@ -155,6 +172,11 @@ class _Strip:
             now = b.minimum(b.add(trip, 1), self.cap_vars[name])
         done = Store(buffer=filled.name, indices=(), value=b.cast(now, i32), span=s.span)
         return If(cond=b.ge(trip, have), then=(s, done), span=s.span)
+
+
+def _stands_alone(r: Resident, inside: set[Var]) -> bool:
+    """Whether a copy for the whole tile needs nothing that is named in the tile."""
+    return r.loop is None and not any(free_vars(e) & inside for e in stmt_exprs(r.copy))
 
 
 def _slotted(s: Stmt, slots: dict[str, Expr | None]) -> Stmt:

@@ -14,11 +14,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from tile_ir import build
 from tile_ir.core import Buffer, Region
 from tile_ir.expr import Const, Expr, Load, Var, loads
 from tile_ir.expr import rewrite as rewrite_expr
 from tile_ir.opdef import Access, Body, Stmt, bodies, opdef
-from tile_ir.ops import Alloc, For, Let, Parallel, Store, View
+from tile_ir.ops import Alloc, Break, Continue, For, If, Let, Parallel, Store, View
 from tile_ir.rewrite import (
     all_effects,
     declared,
@@ -107,8 +108,25 @@ class _Forwarder:
             else:
                 _forget(known, {e.buffer for e in all_effects((s,)) if e.access & _CHANGES})
             out.append(made)
+        out = _last_stores(out, self.buffers)
         same = len(out) == len(body) and all(a is b for a, b in zip(out, body, strict=True))
         return body if same else tuple(out)
+
+
+def _last_stores(body: list[Stmt], tiles: Mapping[str, Buffer]) -> list[Stmt]:
+    """The statements without stores to elements of tiles that a later one overwrites unread."""
+    out: list[Stmt] = []
+    over: set[_Place] = set()
+    for s in reversed(body):
+        place = (s.buffer, s.indices) if isinstance(s, Store) else None
+        if place in over:
+            continue
+        read = {x.buffer for e in stmt_exprs(s) for x in loads(e)}
+        over = {p for p in over if p[0] not in read}
+        if place is not None and place[0] in tiles and place[0] not in read:
+            over.add(place)
+        out.append(s)
+    return out[::-1]
 
 
 def _with_known(e: Expr, known: Mapping[_Place, Expr]) -> Expr:
@@ -173,6 +191,35 @@ def _fills(s: Stmt, b: Buffer) -> bool:
     )
 
 
+def _fill_together(low: Stmt, high: Stmt | None, b: Buffer) -> bool:
+    """Whether two loops write the elements of a tile below a place along one axis and those from
+    there on, and read none of it."""
+    if not (isinstance(low, Parallel) and isinstance(high, Parallel)):
+        return False
+    first, second = (
+        next((x for x in s.body if isinstance(x, Store) and x.buffer == b.name), None)
+        for s in (low, high)
+    )
+    if first is None or second is None or _reads(low, b.name) or _reads(high, b.name):
+        return False
+    below = dict(zip(low.vars, low.extents, strict=True))
+    above = dict(zip(high.vars, high.extents, strict=True))
+    cuts = 0
+    for i, k, n in zip(first.indices, second.indices, b.shape, strict=True):
+        if _is_one(n) and _is_zero(i) and _is_zero(k):
+            continue
+        if not isinstance(i, Var) or i not in below:
+            return False
+        cut = below.pop(i)
+        if isinstance(k, Var) and above.pop(k, None) == cut == n:
+            continue
+        v = next((v for v in above if k == build.add(v, cut)), None)
+        if v is None or above.pop(v) != build.sub(n, cut):
+            return False
+        cuts += 1
+    return cuts == 1
+
+
 def _same_count(a: Expr | None, n: Expr) -> bool:
     return isinstance(a, Const) and isinstance(n, Const) and a.value == n.value
 
@@ -185,24 +232,43 @@ def _is_zero(e: Expr) -> bool:
     return isinstance(e, Const) and e.value == 0
 
 
-def _without_dead(body: Body, b: Buffer) -> Body:
-    """The body that declares a tile, or all of a loop that alone uses it, without stores to it that
-    nobody reads."""
-    users = [s for s in body if _reads(s, b.name) or _writes(s, b.name)]
-    if len(users) == 1 and isinstance(users[0], For) and any(bodies(x) for x in users[0].body):
-        loop = users[0]
-        first = next(x for x in loop.body if _reads(x, b.name) or _writes(x, b.name))
-        if not (_fills(first, b) or bodies(first)):
-            return body
-        made = replace(loop, body=_without_dead(loop.body, b)) if _fills(first, b) else loop
-        return body if made is loop else tuple(made if s is loop else s for s in body)
+def _swept(body: Body, b: Buffer, live: bool) -> tuple[Body, bool]:
+    """The body without stores to a tile that nobody reads, and whether anybody reads what the tile
+    held before it; `live`: whether somebody reads it afterwards."""
     out: list[Stmt] = []
-    live = False
+    above: Stmt | None = None
     for s in reversed(body):
-        dead = not live and _writes(s, b.name) and not _reads_back(s, b.name)
-        live = not _fills(s, b) and (live or _reads(s, b.name))
-        out.extend(_storeless(s, b.name) if dead else (s,))
-    return body if len(out) == len(body) and out[::-1] == list(body) else tuple(reversed(out))
+        made, live = _swept_stmt(s, b, live)
+        live = live and not _fill_together(s, above, b)
+        above = s
+        out.extend(reversed(made))
+    same = len(out) == len(body) and all(x is y for x, y in zip(reversed(out), body, strict=True))
+    return (body if same else tuple(reversed(out))), live
+
+
+def _swept_stmt(s: Stmt, b: Buffer, live: bool) -> tuple[Body, bool]:
+    if isinstance(s, (Break, Continue)):
+        return (s,), True  # what follows the loop, or its next trip, was not looked at
+    if isinstance(s, If):
+        then, first = _swept(s.then, b, live)
+        orelse, second = _swept(s.orelse, b, live)
+        same = then is s.then and orelse is s.orelse
+        branch = s if same else replace(s, then=then, orelse=orelse)
+        return (branch,), first or second or _names(s, b.name)
+    if isinstance(s, For) and any(bodies(x) for x in s.body):
+        inner, before = _swept(s.body, b, live)
+        if before and not live:  # a trip reads what the one before left
+            inner, before = _swept(s.body, b, True)
+        loop = s if inner is s.body else replace(s, body=inner)
+        return (loop,), live or before or _names(s, b.name)
+    dead = not live and _writes(s, b.name) and not _reads_back(s, b.name)
+    live = not _fills(s, b) and (live or _reads(s, b.name))
+    return _storeless(s, b.name) if dead else (s,), live
+
+
+def _names(s: Stmt, name: str) -> bool:
+    """Whether a statement's own expressions read a tile, those of its bodies aside."""
+    return any(x.buffer == name for e in stmt_exprs(s) for x in loads(e))
 
 
 def _storeless(s: Stmt, name: str) -> Body:
@@ -220,7 +286,7 @@ def _cleaned(body: Body, tiles: Mapping[str, Buffer]) -> Body:
     inner = tuple(map_bodies(s, lambda x: _cleaned(x, tiles)) for s in body)
     for s in inner:
         if isinstance(s, Alloc) and s.buffer.name in tiles:
-            inner = _without_dead(inner, s.buffer)
+            inner, _ = _swept(inner, s.buffer, live=False)
             if not any(_reads(x, s.buffer.name) or _writes(x, s.buffer.name) for x in inner):
                 inner = tuple(x for x in inner if x is not s)
     return body if all(x is y for x, y in zip(inner, body, strict=True)) else inner

@@ -45,6 +45,7 @@ if TYPE_CHECKING:
 __all__ = ["PASS", "lower_mma"]
 
 AXES = ("rows", "cols")
+ALWAYS = b.const(True)
 
 
 @dataclass(slots=True)
@@ -108,23 +109,24 @@ class _Mma:
         safe = src.safe_value
         if safe is not None and not (isinstance(safe, Const) and safe.value == 0):
             return self._staged(s)  # what lies outside is no zero, so it takes part in the product
-        if any(
-            is_unit(r) and not self._inside(r, n, facts)
-            for r, n in zip(s.src.ranges, src.shape, strict=True)
-        ):
-            return self._staged(s)
         axes, to = long_axes(s.src), long_axes(s.dst)
+        there = self._there(s, facts)
+        if there is not ALWAYS and self._contracted(s) not in to:
+            return self._staged(s)
         lets: list[Stmt] = []
         extents: list[Expr] = []
         for axis, target in zip(axes, to, strict=True):
             w = window(s.src.ranges[axis], src.shape[axis], facts)
             if w.low is not ZERO:
                 return self._staged(s)
-            extents.append(self._named(w.high, f"{s.dst.buffer}_{AXES[target]}", lets, s))
+            high = w.high
+            if there is not ALWAYS and target == self._contracted(s):
+                high = b.select(there, high, 0)
+            extents.append(self._named(high, f"{s.dst.buffer}_{AXES[target]}", lets, s))
         if not lets:
             return replace(s, clip=False)
-        there = dict(zip(to, extents, strict=True))
-        rows, cols = (there.get(a, r.extent) for a, r in enumerate(s.dst.ranges))
+        sizes = dict(zip(to, extents, strict=True))
+        rows, cols = (sizes.get(a, r.extent) for a, r in enumerate(s.dst.ranges))
         self.valid[s.dst.buffer] = (rows, cols)
         made = replace(
             s,
@@ -147,8 +149,20 @@ class _Mma:
             Copy(src=b.whole(plain), dst=s.dst, span=s.span),
         )
 
-    def _inside(self, r: Range, extent: Expr, facts: Facts) -> bool:
-        return facts.prove(b.ge(r.start, 0)) is True and facts.prove(b.lt(r.start, extent)) is True
+    def _there(self, s: Copy, facts: Facts) -> Expr:
+        """Whether the axes of which a copy takes one place have that place: where they have not,
+        the block is empty, and the product adds nothing."""
+        holds: Expr = ALWAYS
+        for r, extent in zip(s.src.ranges, self.buffers[s.src.buffer].shape, strict=True):
+            for cond in (b.ge(r.start, 0), b.lt(r.start, extent)) if is_unit(r) else ():
+                if facts.prove(cond) is not True:
+                    holds = cond if holds is ALWAYS else b.land(holds, cond)
+        return holds
+
+    def _contracted(self, s: Copy) -> int:
+        """The axis of an operand's tile that is summed over."""
+        operand = self.direct[s.dst.buffer]
+        return int((operand.role == "a") != operand.transposed)
 
     def _named(self, e: Expr, stem: str, lets: list[Stmt], s: Stmt) -> Expr:
         if isinstance(e, Const):
@@ -163,7 +177,7 @@ class _Mma:
         a, b_ = (self._ready(self.operand(s, atom, role), out, s) for role in ("a", "b"))
         m, k = self._sizes(s.a, s.transpose_a)
         k_of_b, n = self._sizes(s.b, s.transpose_b)
-        k = k if not isinstance(k, Const) else k_of_b
+        k = _least(k, k_of_b)
         c = _part(s.c, m, n)
         out += self._clear_rest(s, m, n)
         out.append(
@@ -227,6 +241,13 @@ class _Mma:
         if isinstance(init, Const):
             return tuple(out) if init.value else ()
         return (If(cond=init, then=tuple(out), span=s.span),)
+
+
+def _least(k: Expr, k_of_b: Expr) -> Expr:
+    """How far both operands go along the axis that is summed over; a constant is the whole tile."""
+    if isinstance(k, Const) or k == k_of_b:
+        return k_of_b
+    return k if isinstance(k_of_b, Const) else b.minimum(k, k_of_b)
 
 
 def _shrunk(region: Region, axes: tuple[int, ...], extents: list[Expr]) -> Region:

@@ -114,7 +114,20 @@ class Operand:
 
     def readable_as_is(self) -> bool:
         """Whether the kernel can read the buffer in the form it has."""
-        return self.is_plain and self.buffer.dtype is self.stored
+        if self.buffer.dtype is not self.stored or self.role != "a":
+            return False
+        return self.step.group == 1 or self._rows_of_units()
+
+    def _rows_of_units(self) -> bool:
+        """Whether rows of elements are rows of units, and far enough apart in the cache."""
+        last, width = self.region.ranges[-1].start, self.buffer.shape[-1]
+        if self.transposed or self.step.bias or self.buffer.layout is not None:
+            return False
+        if not (isinstance(last, Const) and isinstance(width, Const)):
+            return False
+        sizes = (int(last.value), int(width.value), self.shape[1])
+        row_bytes = sizes[1] * self.stored.storage_bits // 8
+        return not any(n % self.step.group for n in sizes) and row_bytes % CONFLICT_BYTES != 0
 
     def fits_in_place(self, uses: list[Use], buffers: dict[str, Buffer]) -> bool:
         """Whether the buffer can take the kernel's layout: it is only copied in from memory and

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from tile_ir.expr import Const
 from tile_ir.ops import Gemm, Kernel
 from tile_ir.rewrite import declared, walk
-from tile_ir.types import DType, f32, f64, i4, i8, i16, u4, u8
+from tile_ir.types import DType, bf16, f32, f64, i4, i8, i16, u4, u8
 from tile_passes.base import Pass, PassContext
 from tile_passes.plan.model import Candidate
 from tile_passes.plan.pins import decide
@@ -50,11 +50,27 @@ def operand_types(a: DType, b: DType, c: DType) -> Iterator[tuple[DType, DType]]
     """
     yield a, b
     if a.is_float and b.is_float:
+        if _fits_pairs(a) and _fits_pairs(b):
+            yield bf16, bf16
         yield from ((t, t) for t in (f32, f64) if max(a.bits, b.bits) <= t.bits)
         return
     for x in (a, *_WIDER.get(a, ())):
         for y in (b, *_WIDER.get(b, ())):
             yield x, y
+
+
+def _fits_pairs(t: DType) -> bool:
+    """Whether bf16 holds every number of a type, none of them as a subnormal: products of pairs
+    take those for zero.
+    """
+    if t is bf16:
+        return True
+    form, wide = t.float_format, bf16.float_format
+    return (
+        form.mantissa_bits <= wide.mantissa_bits
+        and form.max_finite <= wide.max_finite
+        and form.smallest_positive >= wide.smallest_normal
+    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
-enum { MAX_THREADS = 512, SPINS = 2000, HELPER_STACK = 4 << 20, FAILURE_BYTES = 1024 };
+enum { MAX_THREADS = 512, SPINS = 2000, HELPER_STACK = 4 << 20, FAILURE_BYTES = 1024, DRAWS = 16 };
 enum { STATUS_PRINTED = 1, STATUS_FAILED = 2, STATUS_NO_MEMORY = 4, STATUS_BAD_RETURN = 8 };
 
 #if defined(__x86_64__)
@@ -22,6 +22,13 @@ enum { STATUS_PRINTED = 1, STATUS_FAILED = 2, STATUS_NO_MEMORY = 4, STATUS_BAD_R
 #define RELAX() __asm__ volatile("yield")
 #else
 #define RELAX() ((void)0)
+#endif
+
+/* Jobs may store past the caches: others see that once the worker that did so went through here. */
+#if defined(__x86_64__)
+#define ORDER_STORES() __builtin_ia32_sfence()
+#else
+#define ORDER_STORES() ((void)0)
 #endif
 
 /* ---- memory ---- */
@@ -197,11 +204,20 @@ static pthread_mutex_t sleep_lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t work_ready = PTHREAD_COND_INITIALIZER;
 static pthread_cond_t work_done = PTHREAD_COND_INITIALIZER;
 
+static int stopped(void) {
+  return atomic_load_explicit(&region.call->stop, memory_order_relaxed) != 0;
+}
+
+/* Takes a part of what is left at a time, so that the last ones are single jobs: drawing a number
+ * waits until the stores before it are done. */
 static void run_range(struct range *range, int32_t worker, char *scratch) {
-  while (!atomic_load_explicit(&region.call->stop, memory_order_relaxed)) {
-    int64_t job = atomic_fetch_add_explicit(&range->next, 1, memory_order_relaxed);
+  while (!stopped()) {
+    int64_t left = range->end - atomic_load_explicit(&range->next, memory_order_relaxed);
+    int64_t count = left / DRAWS > 1 ? left / DRAWS : 1;
+    int64_t job = atomic_fetch_add_explicit(&range->next, count, memory_order_relaxed);
     if (job >= range->end) return;
-    region.fn(region.ctx, job, worker, scratch);
+    int64_t end = job + count < range->end ? job + count : range->end;
+    for (; job < end && !stopped(); job++) region.fn(region.ctx, job, worker, scratch);
   }
 }
 
@@ -218,6 +234,7 @@ static void run_worker(int32_t worker, struct arena *arena) {
     if (atomic_load_explicit(&range->next, memory_order_relaxed) < range->end)
       run_range(range, worker, scratch);
   }
+  ORDER_STORES();
   in_job = 0;
 }
 
@@ -364,6 +381,7 @@ static void run_alone(struct tile_call *call, int64_t njobs, tile_job fn, void *
   in_job = 1;
   for (int64_t job = 0; job < njobs && !atomic_load(&call->stop); job++)
     fn(ctx, job, 0, scratch);
+  ORDER_STORES();
   in_job = nested;
   free(own.base);
 }

@@ -9,7 +9,8 @@
  *           on up to rt->threads threads, and returns when all are done. A worker starts at its own
  *           contiguous range of jobs and takes jobs from other ranges when that is used up, so
  *           neighbouring jobs tend to meet the same worker's scratch, but need not. The order is
- *           unspecified. Calls nested in a job run on the calling thread alone.
+ *           unspecified. Calls nested in a job run on the calling thread alone. Jobs may store past
+ *           the caches: the runtime orders such stores before parallel_for returns.
  * scratch   scratch_bytes for each worker, aligned to 64 bytes (2 MiB from 1 MiB on), kept from
  *           one job of the same parallel_for to the next. Its first 64 bytes are zero when a worker
  *           runs its first job of that call; the rest is undefined. Nothing survives the call.

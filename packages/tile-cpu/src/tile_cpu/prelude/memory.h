@@ -2,6 +2,25 @@ TILE_FN DTxN tile_load_DTxN(const DT_t *p) { return *(const DTxN_any *)p; }
 
 TILE_FN void tile_store_DTxN(DT_t *p, DTxN v) { *(DTxN_any *)p = v; }
 
+/* Past the caches where `past` says so and the address is that of a whole vector. */
+TILE_FN void tile_stream_DTxN(DT_t *p, DTxN v, int32_t past) {
+  if (past && (uint64_t)p % sizeof v == 0)
+    tile_store_past_DTxN((DTxN *)p, v);
+  else
+    tile_store_DTxN(p, v);
+}
+
+/* Written as instructions: compilers name them differently, by the size of the vector. */
+TILE_FN void tile_store_past_DTxN(DTxN *p, DTxN v) {
+#if defined(__AVX__)
+  __asm__("vmovntdq %1, %0" : "=m"(*p) : "v"(v));
+#elif defined(__x86_64__)
+  __asm__("movntdq %1, %0" : "=m"(*p) : "x"(v));
+#else
+  *p = v;
+#endif
+}
+
 /* The first n of N elements, zeros behind them; reads nothing beyond p[n - 1]. */
 TILE_FN DTxN tile_load_first_DTxN(const DT_t *p, int64_t n) {
   DT_t room[LANES] = {0};

@@ -18,6 +18,7 @@ static void matmul_job(void *context, int64_t job, int32_t worker, char *scratch
   const int64_t K = ctx->K;
   const int64_t N = ctx->N;
   char *more = scratch + 38848;
+  const int32_t tile_past_C = M * N * 4 >= 16777216;
   const int64_t bx = job % tile_ceildiv_i64(N, 32);
   int64_t tile_rest = job / tile_ceildiv_i64(N, 32);
   const int64_t strip = tile_rest;
@@ -80,14 +81,14 @@ static void matmul_job(void *context, int64_t job, int32_t worker, char *scratch
           }
         }
       }
-      outer_f32_ld272_tile(A_s_rows, B_s_cols, A_s_cols, &A_s[0], B_s + tile_imin_i64(k, B_s_slots) * 8192, 8192, &C_l[0], 32, k != 0);
+      outer_f32_ld272_tile(A_s_rows, B_s_cols, tile_imin_i64(A_s_cols, B_s_rows), &A_s[0], B_s + tile_imin_i64(k, B_s_slots) * 8192, 8192, &C_l[0], 32, k != 0);
     }
     // <tile-ir>:16
     const int64_t rows = tile_imin_i64(M - by * 32, 32);
     const int64_t cols = tile_imin_i64(N - bx * 32, 32);
     for (int64_t i = 0; i < rows; i++) {
       for (int64_t j = 0; j < cols - 15; j += 16) {
-        tile_store_f32x16(&C[(by * 32 + i) * N + (bx * 32 + j)], tile_load_f32x16(&C_l[i * 32 + j]));
+        tile_stream_f32x16(&C[(by * 32 + i) * N + (bx * 32 + j)], tile_load_f32x16(&C_l[i * 32 + j]), tile_past_C);
       }
       for (int64_t j_4 = cols / 16 * 16; j_4 < cols; j_4++) {
         C[(by * 32 + i) * N + (bx * 32 + j_4)] = C_l[i * 32 + j_4];

@@ -12,12 +12,13 @@ static void vector_add_job(void *context, int64_t job, int32_t worker, char *scr
   const float *const A = ctx->A;
   const float *const B = ctx->B;
   const int64_t n = ctx->n;
+  const int32_t tile_past_C = n * 4 >= 16777216;
   const int64_t b = job;
   // <tile-ir>:5
   const int64_t i_end = tile_imin_i64(n - b * 64, 64);
   for (int64_t i = 0; i < i_end - 15; i += 16) {
     // <tile-ir>:6
-    tile_store_f32x16(&C[b * 64 + i], tile_load_f32x16(&A[b * 64 + i]) + tile_load_f32x16(&B[b * 64 + i]));
+    tile_stream_f32x16(&C[b * 64 + i], tile_load_f32x16(&A[b * 64 + i]) + tile_load_f32x16(&B[b * 64 + i]), tile_past_C);
   }
   // <tile-ir>:5
   for (int64_t i = i_end / 16 * 16; i < i_end; i++) {

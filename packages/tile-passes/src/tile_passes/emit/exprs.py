@@ -83,6 +83,12 @@ class ExprPrinter:
         """The bits of a computed value where they are at hand; None asks to compute and encode."""
         return None
 
+    def gather(self, e: Load, buffer: Buffer, last: Expr) -> str:
+        """The text of a vector whose elements lie at the indices `last` of the last axis."""
+        first = self.offset(buffer, (*e.indices[:-1], Const(0, last.dtype.scalar)))
+        place = f"&{self.name(e.buffer)}[{first}]"
+        return self.dialect.gather(e.dtype, place, self.value(last))
+
     def condition(self, e: Expr) -> str:
         """The text of a truth value in a branch."""
         return self.value(e)
@@ -143,9 +149,7 @@ class ExprPrinter:
             raise InternalError("E9001", f"a slot of {e.buffer} reached the emitter")
         last = e.indices[-1] if e.indices else None
         if last is not None and last.dtype.lanes > 1 and not isinstance(last, Ramp):
-            first = self.offset(buffer, (*e.indices[:-1], Const(0, last.dtype.scalar)))
-            place = f"&{self.name(e.buffer)}[{first}]"
-            return (self.dialect.gather(e.dtype, place, self.value(last)), PRIMARY)
+            return (self.gather(e, buffer, last), PRIMARY)
         at = self.offset(buffer, e.indices)
         return (self.dialect.read(e.dtype, self.name(e.buffer), at), PRIMARY)
 

@@ -5,6 +5,9 @@ once for each. Where one nest needs of another only what lies in the same row, a
 all of them before the next; where it needs only the same element, one loop does for both, and the
 value stays in a register. It stands after guards were turned into bounds, before vectors.
 
+Where rows are long, what is done once per row goes along, a reduction across the rows becomes sums
+that each row adds to, and what only uses results waits until the rows are through.
+
     before:  parallel (i, j) in (8, 64) { store x[i, j] = exp(x[i, j]) }
              parallel (i) in (8) {
                alloc acc: var f32[];  store acc[] = 0.0
@@ -19,12 +22,14 @@ value stays in a register. It stands after guards were turned into bounds, befor
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import dataclasses
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from tile_ir.expr import Const, Expr, Load, Var, free_vars, loads
+from tile_ir.expr import rewrite as rewrite_expr
 from tile_ir.opdef import Access, Body, Stmt, bodies
-from tile_ir.ops import Alloc, For, Let, Parallel, Store
+from tile_ir.ops import Alloc, Atomic, For, Let, Parallel, Store
 from tile_ir.rewrite import all_effects, declared, map_bodies, replace, substitute, walk, with_body
 from tile_passes.base import Pass, PassContext
 from tile_passes.lower.affine import coefficient
@@ -40,6 +45,8 @@ if TYPE_CHECKING:
 
 __all__ = ["PASS", "fuse_loops"]
 
+LONG = 512
+"""Elements of a row from which what is done once per row does not count."""
 _SIMPLE = (Alloc, For, Let, Parallel, Store)
 """Statements that touch single elements only, each by an index that can be compared."""
 
@@ -115,6 +122,105 @@ def _passes(s: Stmt, touched: set[_Touch]) -> bool:
 
 
 @dataclass(slots=True)
+class _Rows:
+    """Loops over the same rows that become one, and what waits until they are through."""
+
+    loops: list[Parallel] = field(default_factory=list)
+    touched: set[_Touch] = field(default_factory=set)
+    later: list[Stmt] = field(default_factory=list)
+    used_later: set[_Touch] = field(default_factory=set)
+    are_long: bool = False
+
+    def takes(self, s: Parallel, mine: set[_Touch]) -> bool:
+        """Whether a loop may go along with those before it, and in front of what waits."""
+        if not self.loops or _clashes(self.used_later, mine):
+            return False
+        return _joins(self.loops[0], self.touched, s, mine)
+
+    def add(self, s: Parallel, mine: set[_Touch]) -> None:
+        """One more loop over the rows."""
+        self.loops.append(s)
+        self.touched |= _renamed(mine, s.vars[0], self.loops[0].vars[0])
+        self.are_long = self.are_long or _row_length(s) >= LONG
+
+    def wait(self, s: Stmt) -> None:
+        """A statement that stands behind the rows."""
+        self.later.append(s)
+        self.used_later |= set(_touches((s,)))
+
+
+def _row_length(s: Parallel) -> int:
+    """Elements of the longest loop in each iteration over a row, as far as it is known."""
+    inner = 1
+    for extent in s.extents[1:]:
+        inner *= int(extent.value) if isinstance(extent, Const) else 1
+    stops = (x.stop for x in walk(s.body) if isinstance(x, For))
+    return max([inner, *(int(n.value) for n in stops if isinstance(n, Const))])
+
+
+def _may_wait(s: Stmt) -> bool:
+    """Whether a statement does nothing but change elements, atomically or not."""
+    inner = walk((s,))
+    return isinstance(s, (For, Parallel, Store, Atomic)) and all(
+        isinstance(x, _SIMPLE) or (isinstance(x, Atomic) and x.result is None) for x in inner
+    )
+
+
+# -- reductions across rows
+
+
+@dataclass(frozen=True, slots=True)
+class _Columns:
+    """A reduction of each column as sums that go from row to row."""
+
+    sums: Buffer
+    clear: Parallel
+    step: Parallel
+    result: Parallel
+
+
+def _columns(s: Parallel) -> _Columns | None:
+    """The parts of a loop over long rows that reduces each column to one element."""
+    if len(s.vars) != 1 or len(s.body) != 4 or not _is_long(s.extents[0]):
+        return None
+    alloc, first, loop, last = s.body
+    if not (isinstance(alloc, Alloc) and isinstance(first, Store) and isinstance(last, Store)):
+        return None
+    if not (isinstance(loop, For) and loop.start == ZERO and loop.step == ONE):
+        return None
+    name = alloc.buffer.name
+    step = loop.body[0] if len(loop.body) == 1 else None
+    if not (isinstance(step, Store) and step.buffer == name == first.buffer):
+        return None
+    if alloc.buffer.shape or loads(first.value):
+        return None
+    column, row = s.vars[0], loop.var
+    sums = dataclasses.replace(alloc.buffer, shape=s.extents, scope="fragment")
+    memo: dict[Expr, Expr] = {}
+
+    def of_column(e: Expr) -> Expr | None:
+        if isinstance(e, Load) and e.buffer == name:
+            return Load(name, (column,), e.dtype)
+        return None
+
+    def made(x: Store) -> Stmt:
+        here = (column,) if x.buffer == name else x.indices
+        return replace(x, indices=here, value=rewrite_expr(x.value, of_column, memo))
+
+    over = replace(s, vars=(row, column), extents=(loop.stop, *s.extents), body=(made(step),))
+    return _Columns(
+        sums=sums,
+        clear=replace(s, body=(made(first),)),
+        step=over,
+        result=replace(s, body=(made(last),)),
+    )
+
+
+def _is_long(e: Expr) -> bool:
+    return isinstance(e, Const) and int(e.value) >= LONG
+
+
+@dataclass(slots=True)
 class _Fuser:
     buffers: dict[str, Buffer]
 
@@ -127,23 +233,45 @@ class _Fuser:
 
     def _rows(self, body: Body) -> Body:
         out: list[Stmt] = []
-        group: list[Parallel] = []
-        touched: set[_Touch] = set()
+        group = _Rows()
         for s in body:
-            if isinstance(s, Parallel) and self._has_rows(s):
-                mine = set(_touches(s.body))
-                if group and not _joins(group[0], touched, s, mine):
-                    out += self._row_loop(group)
-                    group, touched = [], set()
-                group.append(s)
-                touched |= _renamed(mine, s.vars[0], group[0].vars[0])
-            elif group and _passes(s, touched):
+            if self._along(s, group, out):
+                continue
+            if group.loops and _passes(s, group.touched | group.used_later):
                 out.append(s)  # it can just as well stand in front of the group
+            elif isinstance(s, Parallel) and self._has_rows(s):
+                out += self._done(group)
+                group = _Rows()
+                group.add(s, set(_touches(s.body)))
+            elif group.are_long and _may_wait(s):
+                group.wait(s)
             else:
-                out += self._row_loop(group)
-                group, touched = [], set()
-                out.append(s)
-        return (*out, *self._row_loop(group))
+                out += (*self._done(group), s)
+                group = _Rows()
+        return (*out, *self._done(group))
+
+    def _along(self, s: Stmt, group: _Rows, out: list[Stmt]) -> bool:
+        """Whether a statement was taken into a group; `out` stands in front of that."""
+        if not (group.loops and isinstance(s, Parallel) and _is_simple(s.body)):
+            return False
+        columns = _columns(s) if group.are_long else None
+        if columns is not None:
+            mine = set(_touches(columns.step.body))
+            if not group.takes(columns.step, mine):
+                return False
+            self.buffers[columns.sums.name] = columns.sums
+            out += [Alloc(buffer=columns.sums, span=s.span), columns.clear]
+            group.add(columns.step, mine)
+            group.wait(columns.result)
+            return True
+        mine = set(_touches(s.body))
+        if not (group.takes(s, mine) and (self._has_rows(s) or group.are_long)):
+            return False
+        group.add(s, mine)
+        return True
+
+    def _done(self, group: _Rows) -> Body:
+        return (*self._row_loop(group.loops), *group.later)
 
     def _has_rows(self, s: Parallel) -> bool:
         """Whether each iteration of the first axis is a loop itself."""
@@ -172,17 +300,19 @@ class _Fuser:
     # -- elements
 
     def _elements(self, body: Body) -> Body:
-        """Merge loops over the same elements; what stands between them moves in front of both."""
+        """Merge loops over the same elements; what stands between them moves in front of both, or
+        behind them if it needs the first."""
         out: list[Stmt] = []
         loop: _Elements | None = None
         between: list[Stmt] = []
         for s in body:
             over = _elements_of(s)
             new = None if over is None else self._loop(s, *over)
-            if new is not None and loop is not None and self._together(loop, new, between):
+            apart = _apart(loop, new, between) if new and loop else None
+            if new and loop and apart is not None and self._together(loop, new):
                 loop.add(new)
-                out += between
-                between = []
+                out += apart[0]
+                between = apart[1]
             elif loop is not None and not bodies(s):
                 between.append(s)
             else:
@@ -195,15 +325,11 @@ class _Fuser:
         touches = _touches(_body(s))
         return _Elements(s, var, count, set(touches), _straight(touches, var), list(_body(s)))
 
-    def _together(self, loop: _Elements, new: _Elements, between: list[Stmt]) -> bool:
+    def _together(self, loop: _Elements, new: _Elements) -> bool:
         if loop.count != new.count:
             return False
         if loop.straight is not new.straight:
             return False  # one of them would keep the other from being vectorized
-        if between:
-            passed = tuple(between)
-            if not _is_simple(passed) or _clashes(loop.touches, _touches(passed)):
-                return False
         theirs = new.touches_as(loop.var)
         sums = {t.buffer for t in (*loop.touches, *theirs) if self._is_scalar(t.buffer)}
         for x, y in _clashes(loop.touches, theirs):
@@ -260,6 +386,28 @@ class _Elements:
             span=s.span,
         )  # fmt: skip
         return (loop,)
+
+
+def _apart(
+    loop: _Elements, new: _Elements, between: list[Stmt]
+) -> tuple[list[Stmt], list[Stmt]] | None:
+    """What of the statements between two loops may stand in front of the first, and what behind
+    the second; None where one can do neither."""
+    front: list[Stmt] = []
+    behind: list[Stmt] = []
+    waits: set[_Touch] = set()
+    for s in between:
+        if not _is_simple((s,)):
+            return None
+        mine = set(_touches((s,)))
+        if not _clashes(loop.touches | waits, mine):
+            front.append(s)
+        elif isinstance(s, Store) and not _clashes(mine, new.touches):
+            behind.append(s)
+            waits |= mine
+        else:
+            return None
+    return front, behind
 
 
 def _straight(touches: list[_Touch], var: Var) -> bool:

@@ -3,6 +3,7 @@
 At the edge of a tensor a tile is ragged: its loops have bounds that are known at run time, its
 missing part is filled with values of its own. Nearly all tiles are whole. Under one condition for
 the whole tile everything has constant bounds, so that later loops over the same rows can be fused.
+The same holds of the trips of a loop that goes along a tensor piece by piece.
 
     before:  tiles (b) in (ceildiv(M, 8)) { copy X[b * 8 : +8, :] -> x[:, :] clip ... }
     after:   tiles (b) in (ceildiv(M, 8)) {
@@ -67,9 +68,20 @@ class _Versions:
             return body
         cond = self._whole(rest, facts)
         if cond is None:
-            return body
-        inside = tuple(_unclipped(s) for s in renamed(rest, self.names))
+            return self._trips(body, facts)
+        inside = tuple(_unclipped(s) for s in self._trips(rest, facts.assume(cond)))
+        inside = renamed(inside, self.names)
         return (*assumed, If(cond=cond, then=inside, orelse=rest, span=rest[0].span))
+
+    def _trips(self, body: Body, facts: Facts) -> Body:
+        """Split the bodies of the loops of a tile."""
+        made: list[Stmt] = []
+        for s in body:
+            if isinstance(s, For) and not (s.order or s.stage):  # those count statements
+                inner = self._split(s.body, FactWalk(frozenset()).inside(s, facts))
+                s = s if inner is s.body else replace(s, body=inner)
+            made.append(s)
+        return body if all(x is y for x, y in zip(made, body, strict=True)) else tuple(made)
 
     def _is_worth(self, body: Body) -> bool:
         statements = list(walk(body))
