@@ -73,20 +73,11 @@ def word_of(j):
     return j % 8 // 2 * 4 + j // 32
 
 
-def more_than_number(j):
-    """How much more than the number of column j of a group its float is."""
-    return T.if_then_else(j // 8 % 2 == 0, 1024.0, 64.0)
-
-
-def pair_of(word, j):
-    """The floats of the pair that column j of a group is one of."""
-    return floats(T.cast(word, T.uint32) >> (j // 16 % 2 * 8), T.cast(j // 8 % 2, T.uint32))
-
-
 def less_zero(word, fact, j):
     """The pair that column j of a group is one of, less the zero: exact."""
     odd = T.cast(j // 8 % 2, T.uint32)
-    return pair_of(word, j) - floats(zeros_of(fact) << odd * 4, odd)
+    numbers = floats(T.cast(word, T.uint32) >> (j // 16 % 2 * 8), odd)
+    return numbers - floats(zeros_of(fact) << odd * 4, odd)
 
 
 @tile.jit
