@@ -9,10 +9,9 @@ of queries to memory in the order in which its registers hold it; the last kerne
 """
 
 import math
-from typing import Any, NamedTuple
 
 from _run import Case, main, normal, unit
-from attention_backward import reference, row_products, weights
+from attention_backward import reference, weights
 from mla_decode_roles import GROUP, arrive, bring
 
 import tile_frontend as tile
@@ -20,50 +19,6 @@ import tile_frontend.language as T
 
 BLOCK = 128
 """Keys of a block of threads, half of them for each group."""
-
-
-class Shared(NamedTuple):
-    """What the groups share, in rings, and the barriers that say what of it is there or free."""
-
-    K_s: Any
-    V_s: Any
-    Q_s: Any
-    dO_s: Any
-    ds_s: Any
-    lse_s: Any
-    delta_s: Any
-    k_full: Any
-    v_full: Any
-    ahead: Any
-    q_full: Any
-    q_empty: Any
-    ds_full: Any
-    do_full: Any
-    do_empty: Any
-
-
-class Registers(NamedTuple):
-    """What a group that computes has in registers."""
-
-    s: Any
-    dp: Any
-    p: Any
-    ds: Any
-    dk: Any
-    dv: Any
-    dq: Any
-    row: Any
-
-
-class Part(NamedTuple):
-    """A group's keys: their rows in the block, and the first of them. Of the gradients of queries
-    it has 64 queries, or 64 columns."""
-
-    me: int
-    mine: slice
-    key: Any
-    rows: slice
-    columns: slice
 
 
 def place(at, i, d):
@@ -75,9 +30,16 @@ def place(at, i, d):
 @T.macro
 def prepared(O, dO, delta, sums):
     """Sums over rows of O * dO, and zeros to add to."""
-    B, heads, S = O.shape[:3]
+    B, heads, S, dim = O.shape
     with T.Kernel(T.ceildiv(S, BLOCK), heads, B, threads=2 * GROUP) as (m, h, b):
-        row_products(O, dO, delta, b, h, m * BLOCK, BLOCK)
+        o, do = (T.alloc_fragment((BLOCK, dim), T.float32) for _ in range(2))
+        row = T.alloc_fragment((BLOCK,), T.float32)
+        T.copy(O[b, h, m * BLOCK, 0], o)
+        T.copy(dO[b, h, m * BLOCK, 0], do)
+        for i, d in T.Parallel(BLOCK, dim):
+            o[i, d] *= do[i, d]
+        T.reduce_sum(o, row, dim=1)
+        T.copy(row, delta[b, h, m * BLOCK])
         T.fill(sums[b, h, m, :, :, :, :, :, :, :], 0)
 
 
@@ -114,93 +76,23 @@ def rows_of(src, vector, src_s, vector_s, full, b, h, at, slot):
 
 
 @T.macro
-def copies(Q, K, V, dO, lse, delta, on, n, b, h, first, trips):
-    """Keys and values of the block, then queries and their gradients as their places are free."""
-    step = on.Q_s.shape[1]
-    bring(K[b, h, n * BLOCK, 0], on.K_s, on.k_full)
-    rows_of(Q, lse, on.Q_s, on.lse_s, on.q_full, b, h, first * step, 0)
-    bring(V[b, h, n * BLOCK, 0], on.V_s, on.v_full)
-    for m in T.serial(trips):  # and one tile more, whose scores nobody uses
-        T.barrier_wait(on.do_empty[m % 2], (m // 2 + 1) % 2)
-        rows_of(dO, delta, on.dO_s, on.delta_s, on.do_full, b, h, (first + m) * step, m % 2)
-        T.barrier_wait(on.q_empty[(m + 1) % 3], ((m + 1) // 3 + 1) % 2)
-        rows_of(Q, lse, on.Q_s, on.lse_s, on.q_full, b, h, (first + m + 1) * step, (m + 1) % 3)
-
-
-@T.macro
 def scores(a, b, c):
     T.wgmma_gemm(a, b, c, transpose_B=True, clear_accum=True)
 
 
 @T.macro
-def exponentials(my, lse, scale, key, query, causal, S):
+def exponentials(s, p, row, lse, scale, key, query, causal, S):
     """Weights of the scores of keys from `key` on and queries from `query` on."""
-    keys, step = my.s.shape
-    T.copy(lse, my.row)
+    keys, step = s.shape
+    T.copy(lse, row)
     if causal and query < key // BLOCK * BLOCK + BLOCK:
         for j, i in T.Parallel(keys, step):
-            my.s[j, i] = T.if_then_else(query + i >= key + j, my.s[j, i], -T.infinity(T.float32))
+            s[j, i] = T.if_then_else(query + i >= key + j, s[j, i], -T.infinity(T.float32))
     if S % BLOCK:  # keys past the end count for nothing; queries there are zeros
         for j, i in T.Parallel(keys, step):
-            my.s[j, i] = T.if_then_else(key + j < S, my.s[j, i], -T.infinity(T.float32))
+            s[j, i] = T.if_then_else(key + j < S, s[j, i], -T.infinity(T.float32))
     for j, i in T.Parallel(keys, step):
-        my.p[j, i] = T.exp2(my.s[j, i] * (scale * math.log2(math.e)) - my.row[i])
-
-
-@T.macro
-def first_weights(on, my, part, scale, query, causal, S):
-    """Weights of the first tile; the second group makes them when the first one has."""
-    T.clear(my.dk)
-    T.clear(my.dv)
-    T.fill(on.ds_s[0, part.mine, :], 0)  # of the tile before the first one
-    arrive(on.ds_full[0])
-    T.barrier_wait(on.k_full, 0)
-    T.barrier_wait(on.q_full[0], 0)
-    if part.me == 1:
-        T.barrier_wait(on.ahead, 0)
-    scores(on.K_s[part.mine, :], on.Q_s[0, :, :], my.s)
-    T.wait_wgmma(0)
-    exponentials(my, on.lse_s[0, :], scale, part.key, query, causal, S)
-    if part.me == 0:
-        arrive(on.ahead)
-    T.barrier_wait(on.v_full, 0)
-
-
-@T.macro
-def of_queries(on, my, part, slot):
-    """Start the product for the gradients of queries of the tile whose scores are in `slot`."""
-    late = on.ds_s[slot, :, part.rows]
-    T.wgmma_gemm(late, on.K_s[:, part.columns], my.dq, transpose_A=True, clear_accum=True)
-
-
-@T.macro
-def one_tile(on, my, part, m, sums, b, h, first, scale, causal, S, lean, early):
-    """Gradients by tile `m`, those of the queries of the tile before it, weights of the next."""
-    q, o, new, (keys, step) = m % 3, m % 2, (m + 1) % 3, my.s.shape
-    T.barrier_wait(on.do_full[o], m // 2 % 2)
-    T.barrier_wait(on.ds_full[q], m // 3 % 2)
-    scores(on.V_s[part.mine, :], on.dO_s[o, :, :], my.dp)
-    T.wgmma_gemm(my.p, on.dO_s[o, :, :], my.dv)
-    T.wait_wgmma(1)
-    for j, i in T.Parallel(keys, step):
-        my.ds[j, i] = my.p[j, i] * (my.dp[j, i] - on.delta_s[o, i])
-    T.copy(my.ds, on.ds_s[new, part.mine, :])
-    arrive(on.ds_full[new])
-    of_queries(on, my, part, q)
-    T.wgmma_gemm(on.ds_s[new, part.mine, :] if lean else my.ds, on.Q_s[q, :, :], my.dk)
-    T.wait_wgmma(2)
-    arrive(on.do_empty[o])
-    T.barrier_wait(on.q_full[new], (m + 1) // 3 % 2)
-    scores(on.K_s[part.mine, :], on.Q_s[new, :, :], my.s)
-    if early:
-        T.wait_wgmma(2)
-        add(my.dq, sums, b, h, first + T.max(m - 1, 0), part.me)
-    T.wait_wgmma(0)
-    arrive(on.q_empty[q])
-    at = (first + m + 1) * step
-    exponentials(my, on.lse_s[new, :], scale, part.key, at, causal, S)
-    if not early:
-        add(my.dq, sums, b, h, first + T.max(m - 1, 0), part.me)
+        p[j, i] = T.exp2(s[j, i] * (scale * math.log2(math.e)) - row[i])
 
 
 @tile.jit
@@ -231,14 +123,19 @@ def attention_backward_roles(Q, K, V, O, dO, lse, causal, step=64, lean=False, e
         k_full, v_full, ahead = T.alloc_barrier(1), T.alloc_barrier(1), T.alloc_barrier(1)
         q_full, q_empty, ds_full = (T.alloc_barrier([x] * 3) for x in (1, 2, 2))
         do_full, do_empty = T.alloc_barrier([1] * 2), T.alloc_barrier([2] * 2)
-        barriers = k_full, v_full, ahead, q_full, q_empty, ds_full, do_full, do_empty
-        on = Shared(K_s, V_s, Q_s, dO_s, ds_s, lse_s, delta_s, *barriers)
         first = n * BLOCK // step if causal else 0
         trips = T.ceildiv(S, step) - first
         done = T.alloc_var(T.int32, init=0)
         with T.ws(2):
             T.dec_max_nreg(24)
-            copies(Q, K, V, dO, lse, delta, on, n, b, h, first, trips)
+            bring(K[b, h, n * BLOCK, 0], K_s, k_full)
+            rows_of(Q, lse, Q_s, lse_s, q_full, b, h, first * step, 0)
+            bring(V[b, h, n * BLOCK, 0], V_s, v_full)
+            for m in T.serial(trips):  # and one tile more, whose scores nobody uses
+                T.barrier_wait(do_empty[m % 2], (m // 2 + 1) % 2)
+                rows_of(dO, delta, dO_s, delta_s, do_full, b, h, (first + m) * step, m % 2)
+                T.barrier_wait(q_empty[(m + 1) % 3], ((m + 1) // 3 + 1) % 2)
+                rows_of(Q, lse, Q_s, lse_s, q_full, b, h, (first + m + 1) * step, (m + 1) % 3)
         for me in range(2):
             with T.ws(me):
                 T.inc_max_nreg(240)
@@ -246,21 +143,60 @@ def attention_backward_roles(Q, K, V, O, dO, lse, causal, step=64, lean=False, e
                 p, ds = (T.alloc_fragment((64, step), dtype) for _ in range(2))
                 dk, dv = (T.alloc_fragment((64, dim), T.float32) for _ in range(2))
                 dq, row = T.alloc_fragment((64, 64), T.float32), T.alloc_fragment(step, T.float32)
-                my, mine = Registers(s, dp, p, ds, dk, dv, dq, row), slice(me * 64, me * 64 + 64)
-                half = (mine, slice(0, 64)) if step > 64 else (slice(0, 64), mine)
-                part = Part(me, mine, n * BLOCK + me * 64, *half)
-                first_weights(on, my, part, scale, first * step, causal, S)
+                mine, key = slice(me * 64, me * 64 + 64), n * BLOCK + me * 64
+                # Of the gradients of queries a group has 64 queries, or 64 columns.
+                rows, columns = (mine, slice(0, 64)) if step > 64 else (slice(0, 64), mine)
+                T.clear(dk)
+                T.clear(dv)
+                T.fill(ds_s[0, mine, :], 0)  # of the tile before the first one
+                arrive(ds_full[0])
+                T.barrier_wait(k_full, 0)
+                T.barrier_wait(q_full[0], 0)
+                if me == 1:
+                    T.barrier_wait(ahead, 0)
+                scores(K_s[mine, :], Q_s[0, :, :], s)
+                T.wait_wgmma(0)
+                exponentials(s, p, row, lse_s[0, :], scale, key, first * step, causal, S)
+                if me == 0:
+                    arrive(ahead)
+                T.barrier_wait(v_full, 0)
                 for m in T.serial(trips):
-                    one_tile(on, my, part, m, sums, b, h, first, scale, causal, S, lean, early)
+                    q, o, new = m % 3, m % 2, (m + 1) % 3
+                    T.barrier_wait(do_full[o], m // 2 % 2)
+                    T.barrier_wait(ds_full[q], m // 3 % 2)
+                    scores(V_s[mine, :], dO_s[o, :, :], dp)
+                    T.wgmma_gemm(p, dO_s[o, :, :], dv)
+                    T.wait_wgmma(1)
+                    for j, i in T.Parallel(64, step):
+                        ds[j, i] = p[j, i] * (dp[j, i] - delta_s[o, i])
+                    T.copy(ds, ds_s[new, mine, :])
+                    arrive(ds_full[new])
+                    late = ds_s[q, :, rows]
+                    T.wgmma_gemm(late, K_s[:, columns], dq, transpose_A=True, clear_accum=True)
+                    T.wgmma_gemm(ds_s[new, mine, :] if lean else ds, Q_s[q, :, :], dk)
+                    T.wait_wgmma(2)
+                    arrive(do_empty[o])
+                    T.barrier_wait(q_full[new], (m + 1) // 3 % 2)
+                    scores(K_s[mine, :], Q_s[new, :, :], s)
+                    if early:
+                        T.wait_wgmma(2)
+                        add(dq, sums, b, h, first + T.max(m - 1, 0), me)
+                    T.wait_wgmma(0)
+                    arrive(q_empty[q])
+                    at = (first + m + 1) * step
+                    exponentials(s, p, row, lse_s[new, :], scale, key, at, causal, S)
+                    if not early:
+                        add(dq, sums, b, h, first + T.max(m - 1, 0), me)
                     done = m + 1
                 T.barrier_wait(ds_full[done % 3], done // 3 % 2)
-                of_queries(on, my, part, done % 3)
+                last = ds_s[done % 3, :, rows]
+                T.wgmma_gemm(last, K_s[:, columns], dq, transpose_A=True, clear_accum=True)
                 T.wait_wgmma(0)
                 add(dq, sums, b, h, T.ceildiv(S, step) - 1, me)
                 for j, d in T.Parallel(64, dim):
                     dk[j, d] *= scale
-                T.copy(dk, dK[b, h, part.key, 0])
-                T.copy(dv, dV[b, h, part.key, 0])
+                T.copy(dk, dK[b, h, key, 0])
+                T.copy(dv, dV[b, h, key, 0])
     finished(sums, dQ, scale, step)
     return dQ, dK, dV
 

@@ -10,7 +10,6 @@ round. The third group copies; a block comes in two halves, each given back by w
 
 import math
 from functools import partial
-from typing import Any, NamedTuple
 
 from _run import Case, main, normal, unit
 from mla_decode import reference
@@ -52,73 +51,40 @@ def raised(top, before, factor, log_scale):
         factor[i] = T.exp2((before[i] - top[i]) * log_scale)
 
 
-class Shared(NamedTuple):
-    """What the groups share, and the barriers that say what of it is there or free."""
-
-    Q_s: Any
-    KV_s: Any
-    """Halves of the first block, then of the second."""
-    Kp_s: Any
-    weight: Any
-    """The weights of each group's block."""
-    tops: Any
-    totals: Any
-    turn: Any
-    full: Any
-    empty: Any
-    pos_full: Any
-    pos_empty: Any
-    weighed: Any
-    summed: Any
-
-
-class Rows(NamedTuple):
-    """What a group that computes has in registers, `out` being its half of the columns."""
-
-    Qp: Any
-    score: Any
-    mine: Any
-    out: Any
-    top: Any
-    factor: Any
-    part: Any
-    total: Any
-
-
 @T.macro
-def copies(KV, K_pos, on, b, steps):
+def copies(KV, K_pos, KV_s, Kp_s, full, empty, pos_full, pos_empty, b, steps):
     """All keys of a sequence in order, each part as soon as its place is free."""
-    block, half = on.KV_s.shape[1:]
+    block, half = KV_s.shape[1:]
     for n in T.serial(steps):
         for k in range(2):
             at = (2 * n + k) * block
-            T.barrier_wait(on.pos_empty[k], (n + 1) % 2)
-            bring(K_pos[b, at, 0], on.Kp_s[k, :, :], on.pos_full[k])
+            T.barrier_wait(pos_empty[k], (n + 1) % 2)
+            bring(K_pos[b, at, 0], Kp_s[k, :, :], pos_full[k])
             for h in (k, 1 - k):
-                T.barrier_wait(on.empty[2 * k + h], (n + 1) % 2)
-                bring(KV[b, at, h * half], on.KV_s[2 * k + h, :, :], on.full[2 * k + h])
+                T.barrier_wait(empty[2 * k + h], (n + 1) % 2)
+                bring(KV[b, at, h * half], KV_s[2 * k + h, :, :], full[2 * k + h])
 
 
 @T.macro
-def scores(on, my, me, phase):
+def scores(Q_s, Qp, KV_s, Kp_s, score, full, pos_full, me, phase):
     """Start the products of the queries with my block of keys; the half that is mine comes first
     and leaves first."""
-    half = on.KV_s.shape[2]
-    T.barrier_wait(on.pos_full[me], phase)
-    T.wgmma_gemm(my.Qp, on.Kp_s[me, :, :], my.score, transpose_B=True, clear_accum=True)
+    half = KV_s.shape[2]
+    T.barrier_wait(pos_full[me], phase)
+    T.wgmma_gemm(Qp, Kp_s[me, :, :], score, transpose_B=True, clear_accum=True)
     for h in (me, 1 - me):
-        T.barrier_wait(on.full[2 * me + h], phase)
-        part = on.Q_s[:, h * half : (h + 1) * half]
-        T.wgmma_gemm(part, on.KV_s[2 * me + h, :, :], my.score, transpose_B=True)
+        T.barrier_wait(full[2 * me + h], phase)
+        part = Q_s[:, h * half : (h + 1) * half]
+        T.wgmma_gemm(part, KV_s[2 * me + h, :, :], score, transpose_B=True)
 
 
 @T.macro
-def follow(on, my, me, log_scale):
-    """Go on to the maximum of the other group: what is summed so far is corrected by `factor`."""
-    before = T.alloc_fragment(my.top.shape, T.float32)
-    T.copy(my.top, before)
-    T.copy(on.tops[1 - me, :], my.top)
-    raised(my.top, before, my.factor, log_scale)
+def follow(tops, me, top, factor, log_scale):
+    """The maximum that the other group went on to, and what corrects sums for it."""
+    before = T.alloc_fragment(top.shape, T.float32)
+    T.copy(top, before)
+    T.copy(tops[1 - me, :], top)
+    raised(top, before, factor, log_scale)
 
 
 @T.macro
@@ -136,62 +102,6 @@ def softmax(score, top, part, factor, log_scale, left):
         score[i, j] = T.exp2(score[i, j] * log_scale - part[i])
 
 
-@T.macro
-def two_blocks(on, my, me, phase, log_scale, left):
-    """Group `me` over two blocks of keys, of which `left` are left for its own."""
-    if me == 1:  # behind the other group's products, which are waited for sooner
-        T.barrier_wait(on.turn, phase)
-    scores(on, my, me, phase)
-    if me == 0:
-        arrive(on.turn)
-        T.wait_wgmma(0)
-    else:  # weights of the first block, whose keys come before mine
-        T.barrier_wait(on.weighed[0], phase)
-        follow(on, my, me, log_scale)
-        T.wait_wgmma(0)
-        rescale(my.factor, my.out, my.total)
-        T.wgmma_gemm(on.weight[0], on.KV_s[1, :, :], my.out)
-    arrive(on.pos_empty[me])
-    softmax(my.score, my.top, my.part, my.factor, log_scale, left)
-    T.copy(my.score, my.mine)
-    T.copy(my.mine, on.weight[me])
-    T.copy(my.top, on.tops[me, :])
-    arrive(on.weighed[me])
-    if me == 1:
-        T.wait_wgmma(0)
-        arrive(on.empty[1])
-    rescale(my.factor, my.out, my.total)
-    T.reduce_sum(my.score, my.total, dim=1, clear=False)
-    T.wgmma_gemm(my.mine, on.KV_s[3 * me, :, :], my.out)
-    T.wait_wgmma(0)
-    arrive(on.empty[3 * me])
-    if me == 0:
-        T.barrier_wait(on.weighed[1], phase)
-        follow(on, my, me, log_scale)
-        rescale(my.factor, my.out, my.total)
-        T.wgmma_gemm(on.weight[1], on.KV_s[2, :, :], my.out)
-        T.wait_wgmma(0)
-        arrive(on.empty[2])
-
-
-@T.macro
-def written(on, my, me, O, b, first):
-    """Divide by the sums of both groups and write my half of the columns, by way of the queries'
-    place, which nobody reads any more."""
-    rows, half = my.out.shape
-    T.copy(my.total, on.totals[me, :])
-    arrive(on.summed[me])
-    T.barrier_wait(on.summed[1 - me], 0)
-    T.copy(on.totals[1 - me, :], my.part)
-    for i in T.Parallel(rows):
-        my.factor[i] = 1.0 / (my.total[i] + my.part[i])
-    rescale(my.factor, my.out, my.total)
-    columns = slice(me * half, me * half + half)
-    T.copy(my.out, on.Q_s[:, columns])
-    T.tma_copy(on.Q_s[:, columns], O[b, first : first + rows, columns])
-    T.tma_store_wait()
-
-
 @tile.jit
 def mla_decode_roles(Q, Q_pos, KV, K_pos, scale, dtype=T.float16, rows=64, block=64):
     """O [B, heads, latent] of Q, KV [B, S, latent] and their positional parts."""
@@ -205,7 +115,7 @@ def mla_decode_roles(Q, Q_pos, KV, K_pos, scale, dtype=T.float16, rows=64, block
     steps = T.ceildiv(S, 2 * block)
     with T.Kernel(T.ceildiv(heads, rows), B, threads=3 * GROUP) as (hb, b):
         Q_s = T.alloc_shared((rows, latent), dtype)
-        KV_s = T.alloc_shared((4, block, half), dtype)
+        KV_s = T.alloc_shared((4, block, half), dtype)  # halves of the first block, of the second
         Kp_s = T.alloc_shared((2, block, rope), dtype)
         weight = T.alloc_shared((rows, block), dtype), T.alloc_shared((rows, block), dtype)
         tops, totals = (T.alloc_shared((2, rows), T.float32) for _ in range(2))
@@ -213,12 +123,10 @@ def mla_decode_roles(Q, Q_pos, KV, K_pos, scale, dtype=T.float16, rows=64, block
         full, empty = T.alloc_barrier([1] * 4), T.alloc_barrier([1] * 4)
         pos_full, pos_empty = T.alloc_barrier([1] * 2), T.alloc_barrier([1] * 2)
         weighed, summed = T.alloc_barrier([1] * 2), T.alloc_barrier([1] * 2)
-        tiles = Q_s, KV_s, Kp_s, weight, tops, totals
-        on = Shared(*tiles, turn, full, empty, pos_full, pos_empty, weighed, summed)
         with T.ws(2):
             T.dec_max_nreg(40)
             bring(Q[b, hb * rows, 0], Q_s, q_full)
-            copies(KV, K_pos, on, b, steps)
+            copies(KV, K_pos, KV_s, Kp_s, full, empty, pos_full, pos_empty, b, steps)
         for me in range(2):
             with T.ws(me):
                 T.inc_max_nreg(232)
@@ -227,15 +135,57 @@ def mla_decode_roles(Q, Q_pos, KV, K_pos, scale, dtype=T.float16, rows=64, block
                 mine = T.alloc_fragment((rows, block), dtype)
                 out = T.alloc_fragment((rows, half), T.float32)
                 top, factor, part, total = (T.alloc_fragment((rows,), T.float32) for _ in range(4))
-                my = Rows(Qp, score, mine, out, top, factor, part, total)
                 T.clear(out)
                 T.clear(total)
                 T.fill(top, -T.infinity(T.float32))
                 T.copy(Q_pos[b, hb * rows, 0], Qp)
                 T.barrier_wait(q_full, 0)
                 for n in T.serial(steps):
-                    two_blocks(on, my, me, n % 2, log_scale, S - (2 * n + me) * block)
-                written(on, my, me, O, b, hb * rows)
+                    phase = n % 2
+                    if me == 1:  # behind the other group's products, which are waited for sooner
+                        T.barrier_wait(turn, phase)
+                    scores(Q_s, Qp, KV_s, Kp_s, score, full, pos_full, me, phase)
+                    if me == 0:
+                        arrive(turn)
+                        T.wait_wgmma(0)
+                    else:  # weights of the first block, whose keys come before mine
+                        T.barrier_wait(weighed[0], phase)
+                        follow(tops, me, top, factor, log_scale)
+                        T.wait_wgmma(0)
+                        rescale(factor, out, total)
+                        T.wgmma_gemm(weight[0], KV_s[1, :, :], out)
+                    arrive(pos_empty[me])
+                    softmax(score, top, part, factor, log_scale, S - (2 * n + me) * block)
+                    T.copy(score, mine)
+                    T.copy(mine, weight[me])
+                    T.copy(top, tops[me, :])
+                    arrive(weighed[me])
+                    if me == 1:
+                        T.wait_wgmma(0)
+                        arrive(empty[1])
+                    rescale(factor, out, total)
+                    T.reduce_sum(score, total, dim=1, clear=False)
+                    T.wgmma_gemm(mine, KV_s[3 * me, :, :], out)
+                    T.wait_wgmma(0)
+                    arrive(empty[3 * me])
+                    if me == 0:
+                        T.barrier_wait(weighed[1], phase)
+                        follow(tops, me, top, factor, log_scale)
+                        rescale(factor, out, total)
+                        T.wgmma_gemm(weight[1], KV_s[2, :, :], out)
+                        T.wait_wgmma(0)
+                        arrive(empty[2])
+                T.copy(total, totals[me, :])
+                arrive(summed[me])
+                T.barrier_wait(summed[1 - me], 0)
+                T.copy(totals[1 - me, :], part)
+                for i in T.Parallel(rows):
+                    factor[i] = 1.0 / (total[i] + part[i])
+                rescale(factor, out, total)
+                columns = slice(me * half, me * half + half)
+                T.copy(out, Q_s[:, columns])  # nobody reads the queries any more
+                T.tma_copy(Q_s[:, columns], O[b, hb * rows : hb * rows + rows, columns])
+                T.tma_store_wait()
     return O
 
 
