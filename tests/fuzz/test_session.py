@@ -12,7 +12,7 @@ from tile_frontend import cli
 from tile_ir.diag import TileError
 from tile_ir.ops import Alloc
 from tile_ir.rewrite import map_stmts, walk, with_body
-from tile_ir.text import print_function
+from tile_ir.text import parse_function, print_function
 from tile_ir.verify import verify
 from tile_passes.fuzz import cases, checks, chunks, session
 from tile_passes.fuzz.built import built_changes, merged
@@ -20,6 +20,7 @@ from tile_passes.fuzz.cases import drawn, every_target, pipeline_of
 from tile_passes.fuzz.checks import Finding, first_change
 from tile_passes.fuzz.corpus import read_cases, text_of_case
 from tile_passes.fuzz.pipelines import OPTIONAL
+from tile_passes.fuzz.reduction import iterations_meet
 from tile_passes.fuzz.reports import Options, Report, read_report, write_report
 from tile_passes.fuzz.session import fuzz
 from tile_passes.pipeline import Pipeline, Step
@@ -212,3 +213,23 @@ def test_the_command(tmp_path, monkeypatch, capsys):
     capsys.readouterr()
     assert cli.main(["fuzz", "--replay", *map(str, folder.iterdir())]) == 0
     assert capsys.readouterr().out.endswith("right\n")
+
+
+@pytest.mark.parametrize(
+    ("value", "meet"), [("f[1]", True), ("f[i + 1]", True), ("f[i]", False), ("g[1]", False)]
+)
+def test_programs_are_not_reduced_to_iterations_that_meet(value, meet):
+    fn = parse_function(f"""tile.ir 1.0 tile
+func @f() {{
+  kernel @f {{
+    tiles (bx) in (1) {{
+      alloc f: fragment f32[4]
+      alloc g: fragment f32[4]
+      parallel (i) in (3) {{
+        store f[i] = {value} + 1.0
+      }}
+    }}
+  }}
+}}
+""")
+    assert iterations_meet(fn) is meet

@@ -8,6 +8,9 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING
 
+from tile_ir.expr import loads
+from tile_ir.ops import Parallel, Store
+from tile_ir.rewrite import stmt_exprs, walk
 from tile_ir.verify import verify
 from tile_passes.fuzz import edits
 from tile_passes.fuzz.checks import Finding, step_change
@@ -18,7 +21,7 @@ if TYPE_CHECKING:
     from tile_ir.core import Function
     from tile_passes.fuzz.cases import Case
 
-__all__ = ["reduced", "shows_at_last"]
+__all__ = ["iterations_meet", "reduced", "shows_at_last"]
 
 Shows = Callable[["Case"], bool]
 """Whether a case still shows the mistake."""
@@ -47,12 +50,27 @@ class _Hunt:
 
     def holds(self, case: Case) -> bool:
         """Whether the case is valid, means something, and shows the mistake."""
-        if verify(case.function):
+        if verify(case.function) or iterations_meet(case.function):
             return False
         try:
             return self.shows(case)
         except Exception:  # the program means nothing, or shows another mistake than the one
             return False
+
+
+def iterations_meet(fn: Function) -> bool:
+    """Whether an iteration of a parallel loop may read what another one writes: such a program has
+    no meaning, though the oracle, which reads everything first, gives it one."""
+    for loop in walk(fn.body):
+        if not isinstance(loop, Parallel):
+            continue
+        body = tuple(walk(loop.body))
+        written = {(s.buffer, s.indices) for s in body if isinstance(s, Store)}
+        names = {name for name, _ in written}
+        read = (load for s in body for e in stmt_exprs(s) for load in loads(e))
+        if any(x.buffer in names and (x.buffer, x.indices) not in written for x in read):
+            return True
+    return False
 
 
 def _round(case: Case, hunt: _Hunt) -> Case:
