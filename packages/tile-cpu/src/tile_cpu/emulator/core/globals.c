@@ -74,10 +74,12 @@ void emu_fence(struct emu_thread *t, u32 device) {
   pthread_mutex_unlock(&launch->lock);
 }
 
-/* This thread looked at memory that others change. */
+/* This thread has looked at memory that others change: afterwards, for what it found there may be
+ * newer than a look at the clock before. */
 static void look_around(struct emu_thread *t) {
   struct gang *gang = gang_of(t);
   if (!gang->launch->check_races) return;
+  __atomic_thread_fence(__ATOMIC_ACQUIRE);
   gang->seen_until = __atomic_load_n(&gang->launch->time, __ATOMIC_ACQUIRE);
   acquire(t, gang->fence_view);
 }

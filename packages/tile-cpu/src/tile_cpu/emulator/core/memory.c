@@ -135,9 +135,9 @@ static void load_part(struct emu_thread *t, u32 at, u64 address, u32 bytes, void
   u32 inside = (u32)((end < last ? end : last) - first);
   gang_of(t)->counters[COUNT_GLOBAL_LOAD] += inside;
   count_access(t, at, 0, first - r->base, inside);
+  copy_bytes(value, (char *)(uintptr_t)address, bytes);
   look_around(t);
   note_global(t, at, r, first, inside, GLOBAL_STRONG);
-  copy_bytes(value, (char *)(uintptr_t)address, bytes);
   memset(mask, 0, bytes);
 }
 
@@ -152,9 +152,9 @@ void emu_load(struct emu_thread *t, u32 at, u32 space, u64 address, u32 bytes, v
     struct region *r = global_region(t, at, address, bytes, bytes, 0);
     gang->counters[COUNT_GLOBAL_LOAD] += bytes;
     count_access(t, at, 0, address - r->base, bytes);
+    copy_bytes(value, (char *)(uintptr_t)address, bytes);
     if (strong) look_around(t);
     note_global(t, at, r, address, bytes, strong ? GLOBAL_STRONG : GLOBAL_READ);
-    copy_bytes(value, (char *)(uintptr_t)address, bytes);
     if (r->mask) {
       copy_bytes(mask, r->mask + (address - r->base), bytes);
     } else {
