@@ -48,6 +48,7 @@ def flash_decoding(  # noqa: C901 -- loops over elements are steps, not branches
     scale = math.log2(math.e) / math.sqrt(dim)
     group = heads // kv_heads
     step = step or page
+    assert page % step == 0, "steps are whole parts of a page"
     per_page = page // step
     # Blocks of one stretch follow each other: a page has its key heads side by side.
     with T.Kernel(kv_heads, splits, B, threads=threads) as (g, part, b):
