@@ -19,6 +19,7 @@ from pathlib import Path
 
 from tile_ir.diag import TileError
 from tile_metal import knobs
+from tile_metal.memory_orders import coherent
 from tile_passes.launch.programs import packaged_clang, run_program
 
 __all__ = ["Checker", "find_checker", "forbidden"]
@@ -28,7 +29,7 @@ CLANG_OPTIONS = (
     *("-triple", "spir64-unknown-unknown", "-x", "clcpp", "-cl-std=clc++2021"),
     *("-fsyntax-only", "-Wno-unknown-attributes", "-Werror=implicit-function-declaration"),
 )
-APPLE_OPTIONS = ("-x", "metal", "-std=metal3.1", "-fsyntax-only", "-Wno-c++17-extensions")
+APPLE_OPTIONS = ("-x", "metal", "-fsyntax-only", "-Wno-c++17-extensions")
 SPACES = frozenset({"device", "threadgroup", "thread", "constant"})
 POINTER = re.compile(
     r"(?P<words>(?:\b[a-z]+ )*)\b(?:void|bool|u?char|u?short|u?int|u?long|unsigned|float|half|[A-Z]"
@@ -48,14 +49,22 @@ class Checker:
 
     command: tuple[str, ...]
     release: str
+    versioned: bool = False
+    """Whether it is told the version of the language."""
 
     def log(self, source: str) -> str | None:
         """What the compiler says of source that it refuses; None where it takes it. Raises OSError
         where it cannot be started."""
         with tempfile.TemporaryDirectory(prefix="tile-metal-") as room:
             Path(room, SOURCE_NAME).write_text(source, encoding="utf-8")
-            status, said = run_program((*self.command, SOURCE_NAME), room)
+            status, said = run_program((*self.command, *self._version(source), SOURCE_NAME), room)
         return said if status else None
+
+    def _version(self, source: str) -> tuple[str, ...]:
+        """The oldest version of the language that has what a source needs."""
+        if not self.versioned:
+            return ()
+        return ("-std=metal3.2" if coherent(source) else "-std=metal3.1",)
 
 
 def forbidden(source: str) -> tuple[tuple[int, str], ...]:
@@ -102,7 +111,8 @@ def _apple() -> Checker | None:
     status, said = run_program((*start, "--version"), os.curdir)
     if status:
         return None
-    return Checker(command=(*start, *APPLE_OPTIONS), release=said.strip().splitlines()[0])
+    release = said.strip().splitlines()[0]
+    return Checker(command=(*start, *APPLE_OPTIONS), release=release, versioned=True)
 
 
 @cache

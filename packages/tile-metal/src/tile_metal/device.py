@@ -9,10 +9,12 @@ from importlib import import_module
 from typing import Any
 
 from tile_ir.diag import TileError
+from tile_metal.memory_orders import DEMAND
 
 __all__ = ["allocate", "chip", "compile_shader", "cores"]
 
 COMPILE_ONLY = "To compile only, name an architecture: target='metal -arch=apple9'."
+NEWER = "Run on macOS 15 or later, or leave memory orders out and split the kernel."
 CHIP = re.compile(r"\bApple M(\d+)")
 
 
@@ -47,11 +49,13 @@ def _torch() -> Any:
 
 def compile_shader(source: str) -> Any:
     """The library that a text is; its attributes are the kernels. Raises TileError E3007 where the
-    system's compiler refuses it, E3008 and E3012 without a device."""
+    system's compiler refuses it, E3015 where it is too old, E3008 and E3012 without a device."""
     torch = _torch()
     try:
         return torch.mps.compile_shader(source)
     except (RuntimeError, SyntaxError) as error:
+        if DEMAND in str(error):
+            raise TileError("E3015", DEMAND, help=NEWER) from error
         raise TileError(
             "E3007",
             "the system's compiler refuses the kernel",

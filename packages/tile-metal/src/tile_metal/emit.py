@@ -18,6 +18,7 @@ from tile_ir.rewrite import all_effects, declared, walk
 from tile_metal.dialect import dialect_for
 from tile_metal.functors import Functors
 from tile_metal.limits import refuse_doubles
+from tile_metal.memory_orders import is_ordered, with_coherent_pointers
 from tile_metal.names import identifiers
 from tile_metal.prelude.index import HEAD, defined_names, mentioned, pieces_for
 from tile_metal.statements import rules_for, sync_rule
@@ -56,6 +57,7 @@ def emit_function(fn: Function, spec: TargetSpec, line_directives: bool = False)
     operation that has to be gone by now.
     """
     refuse_doubles(fn)
+    ordered = is_ordered(fn, spec)
     buffers, functors = declared(fn), Functors()
     names = identifiers(fn, buffers)
     printer = StmtPrinter(
@@ -69,8 +71,9 @@ def emit_function(fn: Function, spec: TargetSpec, line_directives: bool = False)
     body, own = printer.out.text(), functors.definitions
     needs = [n for n in mentioned(body) if n in defined_names() or n in own]
     rounding = STRICT if fn.numerics == "strict" else ""
-    text = "\n".join((HEAD + rounding, pieces_for(needs, own), body))
-    return Source(text=text, kernels=kernels, names=names)
+    text = "\n".join((pieces_for(needs, own), body))
+    text = with_coherent_pointers(text) if ordered else text
+    return Source(text=f"{HEAD}{rounding}\n{text}", kernels=kernels, names=names)
 
 
 def _kernel(p: StmtPrinter, fn: Function, kernel: Kernel) -> EmittedKernel:

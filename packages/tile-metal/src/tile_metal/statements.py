@@ -118,7 +118,7 @@ def _atomic(spec: TargetSpec, functors: Functors) -> Rule:
             storage = p.exprs.dialect.storage(kind)
             of = functors.name(updated_code(p, s, "x"), ("old", "x"))
             call = f"tile_atomic_loop<{storage}, {of}>({place}, {value})"
-        print_atomic(p, s, call)
+        print_atomic(p, s, call, fence="tile_fence")
 
     return rule
 

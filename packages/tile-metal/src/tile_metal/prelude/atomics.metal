@@ -55,6 +55,15 @@ TILE_FN bool tile_atomic_replace(P p, thread uint *expected, uint wanted) {
       metal::memory_order_relaxed);
 }
 
+/* What this thread did before, and has seen of others, is seen by those who see what it writes later;
+ * all in memory of the device, through coherent pointers. Fences have no weaker order than this. */
+TILE_FN void tile_fence_seq_cst() {
+  metal::atomic_thread_fence(metal::mem_flags::mem_device, metal::memory_order_seq_cst,
+                             metal::thread_scope_device);
+}
+
+TILE_FN void tile_fence_acq_rel() { tile_fence_seq_cst(); }
+
 /* Read, combine by F::of(old, x), write, on a type T of at most a word; less than a word is exchanged
  * inside the word that holds it. */
 template <class T, class F, class P, class X>

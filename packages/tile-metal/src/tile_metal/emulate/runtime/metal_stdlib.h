@@ -19,6 +19,8 @@ typedef float float4 __attribute__((ext_vector_type(4)));
 #define thread
 #define constant
 #define kernel
+#define coherent(SCOPE)
+#define __METAL_VERSION__ 320
 
 template <class T, class B>
 EMU_INLINE T as_type(B bits) {
@@ -132,7 +134,11 @@ template <class T>
 struct atomic {
   T value;
 };
-enum memory_order { memory_order_relaxed };
+enum memory_order { memory_order_relaxed, memory_order_seq_cst };
+enum thread_scope { thread_scope_device };
+EMU_INLINE void atomic_thread_fence(mem_flags, memory_order, thread_scope) {
+  emu_fence(EMU_SELF, 1);
+}
 
 #define METAL_ATOMIC(NAME, OP)                                      \
   template <class P, class T>                                       \

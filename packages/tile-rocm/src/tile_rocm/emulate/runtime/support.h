@@ -11,9 +11,14 @@ EMU_UNSEEN static u32 __builtin_amdgcn_grid_size_x() {
 
 /* ---- order ---- */
 
+/* Barriers order what happens inside of a block, so only fences for the whole device ("agent") count. */
+EMU_INLINE void rocm_fence(const char *scope) {
+  if (scope[0] == 'a') emu_fence(EMU_SELF, 1);
+}
+
 #define __builtin_amdgcn_s_barrier() emu_sync()
 #define __builtin_amdgcn_wave_barrier() emu_sync_lanes()
-#define __builtin_amdgcn_fence(...) ((void)0)
+#define __builtin_amdgcn_fence(ORDER, SCOPE) rocm_fence(SCOPE)
 #define __builtin_amdgcn_s_waitcnt(...) ((void)0)
 #define __builtin_amdgcn_sched_barrier(...) ((void)0)
 #define __builtin_amdgcn_sched_group_barrier(...) ((void)0)
