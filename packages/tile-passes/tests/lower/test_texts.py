@@ -340,6 +340,25 @@ def test_elements_of_neighbours_are_not_fused():
     assert fuse_loops(fn) is fn
 
 
+@pytest.mark.parametrize("place", ["i + 1", "i"])
+def test_views_of_one_memory_are_not_fused(place):
+    """The second loop reads what the first one wrote under another name, at whatever place."""
+    fn = parse_function(f"""func @f(A: global f32[8]) results (A) {{
+      kernel @f {{
+        tiles (bx) in (1) {{
+          alloc s: shared f32[2, 8]
+          view v: shared f32[16] of s
+          view w: shared f32[16] of s
+          alloc held: fragment f32[8]
+          parallel (i) in (8) {{ store held[i] = v[i] }}
+          parallel (i) in (8) {{ store w[{place}] = held[i] }}
+          parallel (i) in (8) {{ store s[0, i] = v[i] }}
+        }}
+      }}
+    }}""")
+    assert fuse_loops(fn) is fn
+
+
 def test_a_tile_that_outlives_its_row_is_kept_whole():
     fn = kernel(
         "alloc x: fragment f32[8, 64]\n"

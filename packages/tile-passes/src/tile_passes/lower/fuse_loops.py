@@ -31,6 +31,7 @@ from tile_ir.expr import rewrite as rewrite_expr
 from tile_ir.opdef import Access, Body, Stmt, bodies
 from tile_ir.ops import Alloc, Atomic, For, Let, Parallel, Store
 from tile_ir.rewrite import all_effects, declared, map_bodies, replace, substitute, walk, with_body
+from tile_passes.analysis.dependence import aliases
 from tile_passes.base import Pass, PassContext
 from tile_passes.lower.affine import coefficient
 from tile_passes.lower.context import ZERO
@@ -38,7 +39,7 @@ from tile_passes.lower.loops import counted, with_value
 from tile_passes.lower.reductions import ONE
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
 
     from tile_ir.core import Buffer, Function
     from tile_passes.plan.model import Plan
@@ -53,25 +54,26 @@ _SIMPLE = (Alloc, For, Let, Parallel, Store)
 
 @dataclass(frozen=True, slots=True)
 class _Touch:
-    """One access to one element."""
+    """One access to one element. `home` is the name of the memory, which views share."""
 
     buffer: str
     indices: tuple[Expr, ...]
     writes: bool
+    home: str
 
 
-def _touches(body: Body) -> list[_Touch]:
+def _touches(body: Body, homes: Mapping[str, str]) -> list[_Touch]:
     out: list[_Touch] = []
     for e in all_effects(body):
         assert isinstance(e.region, Load)
         writes = bool(e.access & (Access.WRITE | Access.UPDATE))
-        out.append(_Touch(e.buffer, e.region.indices, writes))
+        out.append(_Touch(e.buffer, e.region.indices, writes, homes.get(e.buffer, e.buffer)))
     return out
 
 
 def _renamed(touches: Iterable[_Touch], var: Var, to: Var) -> set[_Touch]:
     put = substitute({var: to})
-    return {_Touch(t.buffer, tuple(put(i) for i in t.indices), t.writes) for t in touches}
+    return {dataclasses.replace(t, indices=tuple(put(i) for i in t.indices)) for t in touches}
 
 
 def _is_simple(body: Body) -> bool:
@@ -79,10 +81,8 @@ def _is_simple(body: Body) -> bool:
 
 
 def _clashes(first: Iterable[_Touch], second: Iterable[_Touch]) -> list[tuple[_Touch, _Touch]]:
-    """Pairs of accesses to one buffer of which at least one writes."""
-    return [
-        (a, c) for a in first for c in second if a.buffer == c.buffer and (a.writes or c.writes)
-    ]
+    """Pairs of accesses to one memory of which at least one writes."""
+    return [(a, c) for a in first for c in second if a.home == c.home and (a.writes or c.writes)]
 
 
 # -- rows
@@ -90,9 +90,9 @@ def _clashes(first: Iterable[_Touch], second: Iterable[_Touch]) -> list[tuple[_T
 
 def _same_row(a: _Touch, c: _Touch, row: Var) -> bool:
     """Whether both accesses, with `row` as the row's variable in both, stay in one row: some axis
-    has the same index that names the row alone.
+    has the same index that names the row alone. Places in two views do not compare.
     """
-    return any(
+    return a.buffer == c.buffer and any(
         x == y and row in free_vars(x) and _names_only(x, row)
         for x, y in zip(a.indices, c.indices, strict=True)
     )
@@ -111,14 +111,14 @@ def _joins(first: Parallel, touched: set[_Touch], s: Parallel, mine: set[_Touch]
     )
 
 
-def _passes(s: Stmt, touched: set[_Touch]) -> bool:
+def _passes(s: Stmt, touched: set[_Touch], homes: Mapping[str, str]) -> bool:
     """Whether a binding or declaration after a group can move in front of it."""
     if isinstance(s, Alloc):
         return True
     if not isinstance(s, Let):
         return False
-    written = {t.buffer for t in touched if t.writes}
-    return not any(ld.buffer in written for ld in loads(s.value))
+    written = {t.home for t in touched if t.writes}
+    return not any(homes.get(ld.buffer, ld.buffer) in written for ld in loads(s.value))
 
 
 @dataclass(slots=True)
@@ -143,10 +143,10 @@ class _Rows:
         self.touched |= _renamed(mine, s.vars[0], self.loops[0].vars[0])
         self.are_long = self.are_long or _row_length(s) >= LONG
 
-    def wait(self, s: Stmt) -> None:
+    def wait(self, s: Stmt, mine: Iterable[_Touch]) -> None:
         """A statement that stands behind the rows."""
         self.later.append(s)
-        self.used_later |= set(_touches((s,)))
+        self.used_later |= set(mine)
 
 
 def _row_length(s: Parallel) -> int:
@@ -223,6 +223,7 @@ def _is_long(e: Expr) -> bool:
 @dataclass(slots=True)
 class _Fuser:
     buffers: dict[str, Buffer]
+    homes: Mapping[str, str]
 
     def body(self, body: Body) -> Body:
         """Fuse what is adjacent in a body, inner bodies first."""
@@ -237,14 +238,14 @@ class _Fuser:
         for s in body:
             if self._along(s, group, out):
                 continue
-            if group.loops and _passes(s, group.touched | group.used_later):
+            if group.loops and _passes(s, group.touched | group.used_later, self.homes):
                 out.append(s)  # it can just as well stand in front of the group
             elif isinstance(s, Parallel) and self._has_rows(s):
                 out += self._done(group)
                 group = _Rows()
-                group.add(s, set(_touches(s.body)))
+                group.add(s, self._touches(s.body))
             elif group.are_long and _may_wait(s):
-                group.wait(s)
+                group.wait(s, self._touches((s,)))
             else:
                 out += (*self._done(group), s)
                 group = _Rows()
@@ -256,19 +257,22 @@ class _Fuser:
             return False
         columns = _columns(s) if group.are_long else None
         if columns is not None:
-            mine = set(_touches(columns.step.body))
+            mine = self._touches(columns.step.body)
             if not group.takes(columns.step, mine):
                 return False
             self.buffers[columns.sums.name] = columns.sums
             out += [Alloc(buffer=columns.sums, span=s.span), columns.clear]
             group.add(columns.step, mine)
-            group.wait(columns.result)
+            group.wait(columns.result, self._touches((columns.result,)))
             return True
-        mine = set(_touches(s.body))
+        mine = self._touches(s.body)
         if not (group.takes(s, mine) and (self._has_rows(s) or group.are_long)):
             return False
         group.add(s, mine)
         return True
+
+    def _touches(self, body: Body) -> set[_Touch]:
+        return set(_touches(body, self.homes))
 
     def _done(self, group: _Rows) -> Body:
         return (*self._row_loop(group.loops), *group.later)
@@ -308,7 +312,7 @@ class _Fuser:
         for s in body:
             over = _elements_of(s)
             new = None if over is None else self._loop(s, *over)
-            apart = _apart(loop, new, between) if new and loop else None
+            apart = _apart(loop, new, between, self.homes) if new and loop else None
             if new and loop and apart is not None and self._together(loop, new):
                 loop.add(new)
                 out += apart[0]
@@ -322,7 +326,7 @@ class _Fuser:
         return (*out, *loop.statements(), *between) if loop is not None else tuple(out)
 
     def _loop(self, s: Stmt, var: Var, count: Expr) -> _Elements:
-        touches = _touches(_body(s))
+        touches = _touches(_body(s), self.homes)
         return _Elements(s, var, count, set(touches), _straight(touches, var), list(_body(s)))
 
     def _together(self, loop: _Elements, new: _Elements) -> bool:
@@ -333,7 +337,9 @@ class _Fuser:
         theirs = new.touches_as(loop.var)
         sums = {t.buffer for t in (*loop.touches, *theirs) if self._is_scalar(t.buffer)}
         for x, y in _clashes(loop.touches, theirs):
-            if x.buffer in sums or x.indices != y.indices or not x.indices:
+            if x.buffer in sums or x.buffer != y.buffer:
+                return False
+            if x.indices != y.indices or not x.indices:
                 return False
             if not _names_only(x.indices[-1], loop.var):
                 return False
@@ -389,7 +395,7 @@ class _Elements:
 
 
 def _apart(
-    loop: _Elements, new: _Elements, between: list[Stmt]
+    loop: _Elements, new: _Elements, between: list[Stmt], homes: Mapping[str, str]
 ) -> tuple[list[Stmt], list[Stmt]] | None:
     """What of the statements between two loops may stand in front of the first, and what behind
     the second; None where one can do neither."""
@@ -399,7 +405,7 @@ def _apart(
     for s in between:
         if not _is_simple((s,)):
             return None
-        mine = set(_touches((s,)))
+        mine = set(_touches((s,), homes))
         if not _clashes(loop.touches | waits, mine):
             front.append(s)
         elif isinstance(s, Store) and not _clashes(mine, new.touches):
@@ -437,7 +443,7 @@ def _body(s: Stmt) -> Body:
 
 def fuse_loops(fn: Function) -> Function:
     """Return the function with loops fused where each needs only the same row or element."""
-    return with_body(fn, _Fuser(declared(fn)).body(fn.body))
+    return with_body(fn, _Fuser(declared(fn), aliases(fn.body)).body(fn.body))
 
 
 def _run(fn: Function, cx: PassContext, plan: Plan) -> Function:
