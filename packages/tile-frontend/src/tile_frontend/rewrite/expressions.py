@@ -6,10 +6,16 @@ Arithmetic, indexing and calls stay as they are: the traced values overload them
 from __future__ import annotations
 
 import ast
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
 
+from tile_frontend.rewrite.names import target_names
 from tile_frontend.rewrite.nodes import at, lazily, load, method, text
 from tile_frontend.rewrite.source import node_span
 from tile_ir.diag import TileError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
 
 _COMPARE = {
     ast.Lt: "lt",
@@ -43,6 +49,35 @@ class ExpressionRewriter(ast.NodeTransformer):
         if not isinstance(node.ctx, ast.Load) or node.id not in self.watched:
             return node
         return at(method("read", text(node.id), load(node.id)), node)
+
+    @contextmanager
+    def _hidden(self, names: Iterable[str]) -> Iterator[None]:
+        """Inside, these names are an inner scope's own, which the frame knows nothing of."""
+        watched = self.watched
+        self.watched = watched.difference(names)
+        try:
+            yield
+        finally:
+            self.watched = watched
+
+    def visit_Lambda(self, node: ast.Lambda) -> ast.expr:
+        """Parameters hide names of the function; defaults are computed outside."""
+        args = self.visit(node.args)
+        taken = (*args.posonlyargs, *args.args, *args.kwonlyargs, args.vararg, args.kwarg)
+        with self._hidden(a.arg for a in taken if a is not None):
+            return at(ast.Lambda(args, self.rewrite(node.body)), node)
+
+    def _comprehension(self, node: ast.expr) -> ast.expr:
+        """Targets hide names of the function everywhere but in what is iterated over first."""
+        assert isinstance(node, (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp))
+        first = node.generators[0]
+        outer, first.iter = self.rewrite(first.iter), ast.Constant(None)
+        with self._hidden(n for g in node.generators for n in target_names(g.target)):
+            self.generic_visit(node)
+        first.iter = outer
+        return node
+
+    visit_ListComp = visit_SetComp = visit_DictComp = visit_GeneratorExp = _comprehension
 
     def visit_BoolOp(self, node: ast.BoolOp) -> ast.expr:
         """`a and b and c`: the first operand decides whether the rest is Python's or traced."""

@@ -16,7 +16,7 @@ from tile_frontend import eager
 from tile_frontend.bind import Binder
 from tile_frontend.jit_function import JITImpl
 from tile_frontend.kernel import JITKernel
-from tile_frontend.specialize import frozen, read_call
+from tile_frontend.specialize import frozen, read_call, scalars_of
 from tile_frontend.torch.schema import Schema, changed, of_binder, of_function
 from tile_frontend.trace.element_types import LONG_NAMES
 from tile_ir.diag import TileError
@@ -119,6 +119,7 @@ class _Traced:
         self, called: Callable[..., Any], function: JITImpl, schema: Schema, fixed: dict[str, Any]
     ) -> None:
         self.called, self.schema, self.function, self.fixed = called, schema, function, fixed
+        self._scalars = scalars_of(function.fn)
         self._binders: dict[Any, Binder] = {}
 
     def run(self, *args: Any) -> Any:
@@ -128,9 +129,16 @@ class _Traced:
         return self.called(**self.schema.named(args), **self.fixed)
 
     def binder(self, args: Sequence[Any]) -> Binder:
-        """What knows the parameters of the program for these arguments, which is only traced."""
+        """What knows the parameters of the program for these arguments, which is only traced.
+
+        Numbers of run time are in no key: the program is the same for all, and torch may have
+        nothing but a symbol for one."""
         jitted = self.function
-        key = tuple(_layout(a) if isinstance(a, torch.Tensor) else frozen("", a) for a in args)
+        key = tuple(
+            _layout(a) if isinstance(a, torch.Tensor) else frozen(name, a)
+            for name, a in self.schema.named(args).items()
+            if name not in self._scalars
+        )
         found = self._binders.get(key)
         if found is None:
             sized = [_sized(a) if isinstance(a, torch.Tensor) else a for a in args]
