@@ -3,7 +3,12 @@
 import pytest
 
 from tile_cuda import nvcc, toolchain
-from tile_cuda.compiler_messages import parse_messages, raise_for_performance, spills_of
+from tile_cuda.compiler_messages import (
+    compiler_failed,
+    parse_messages,
+    raise_for_performance,
+    spills_of,
+)
 from tile_cuda.container import ARCHIVE, Contents, KernelUsage
 from tile_cuda.cubin import kernels_of, sections
 from tile_cuda.emulate.source import compile_ptx
@@ -136,6 +141,22 @@ def test_calls_between_matrix_instructions_are_named():
         raise_for_performance("ptxas info : (C7510) Potential Performance Loss: a function call")
     assert "T.print" in caught.value.help
     assert ".atom" in caught.value.help
+
+
+def test_an_instruction_that_does_not_fit_is_no_defect():
+    """What a product of 256 x 256 by 512 threads is refused for, word for word."""
+    log = (
+        "ptxas application ptx input, line 416; error   : (C7602) Insufficient registers (96) to "
+        "compile instruction at line 416 in function kern. Try to compile with register target of "
+        "154 or higher.\nptxas fatal   : Ptx assembly aborted due to errors\n"
+    )
+    error = compiler_failed(log, "", "nvrtc")
+    assert error.code == "E3004"
+    assert error.notes[0].startswith("C7602: Insufficient registers (96)")
+    assert "fewer columns" in error.help
+    assert "report" not in error.help
+    other = compiler_failed("ptxas fatal   : Ptx assembly aborted due to errors", "", "nvrtc")
+    assert other.code == "E3002"
 
 
 def test_ignored_register_limits_are_an_error():

@@ -22,7 +22,7 @@ MESSAGES = Messages(
     missing=re.compile(r"requires \.target|not supported on \.target|requires PTX ISA", re.I),
     compiler="the CUDA compiler",
 )
-parse_messages, compiler_failed = MESSAGES.parse, MESSAGES.refusal
+parse_messages = MESSAGES.parse
 REMARK = re.compile(r"\((?P<code>C7\d\d\d)\)\s*(?P<text>.*)$", re.M)
 PROPERTIES = re.compile(
     r"Function properties for '?(?P<name>\w+)'?\s*\n"
@@ -37,7 +37,6 @@ SERIALIZED = {
     "C7515": "an accumulator in flight over a loop edge is not defined by such an instruction",
     "C7517": "an accumulator retired earlier is modified while another group is in flight",
     "C7518": "a group is in flight on some paths only",
-    "C7602": "one instruction needs more registers than the launch leaves to a thread",
 }
 """Remarks of the assembler that mean every asynchronous matrix instruction runs alone -> why."""
 FIX = "Use smaller blocks, fewer stages or more threads, or pin another schedule."
@@ -46,6 +45,9 @@ FIXES = {
     "out, or pin a synchronous instruction (KERNEL.gemm:C.atom in kernel.explain()).",
 }
 """Remark -> what to do where it is not the size of the kernel."""
+NO_ROOM = re.compile(r"\(C7602\)\s*(?P<text>.*)$", re.M)
+"""The assembler's error where one instruction needs more registers than a launch of so many threads
+leaves to each."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,6 +56,21 @@ class Spills:
 
     stores: int
     loads: int
+
+
+def compiler_failed(log: str, source: str, command: str) -> TileError:
+    """The error for source that was refused: E3004 where a matrix instruction does not fit in the
+    registers of a thread, which is a matter of the kernel's sizes; E3002 or E3015 else."""
+    full = NO_ROOM.search(log)
+    if full is None:
+        return MESSAGES.refusal(log, source, command)
+    return TileError(
+        "E3004",
+        "a matrix instruction needs more registers than a launch of so many threads leaves to each",
+        notes=(f"C7602: {full['text'].strip()}",),
+        help="Use smaller blocks, above all fewer columns, or fewer threads, or pin another "
+        "instruction (KERNEL.gemm:C.atom in kernel.explain()).",
+    )
 
 
 def raise_for_performance(log: str) -> None:
