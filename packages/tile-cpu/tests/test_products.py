@@ -163,3 +163,89 @@ def test_rows_of_pairs_are_read_where_they_were_computed(width, in_place):
     given = random_inputs(fn, 0)
     got = call_on_host(build(compiled, ZNVER4), fn, given)["C"]
     assert_close(got, run(fn, given)["C"])
+
+
+def in_one_go(kind, acc, last):
+    """C[M, N] = A[M, 64] @ B[N, 64].T in one step along K, then the statement `last`."""
+    return parse_function(f"""tile.ir 1.0 tile
+func @f(A: global {kind}[M, 64], B: global {kind}[N, 64], C: global {acc}[M, N])
+    dims (M, N) {{
+  kernel @f {{ tiles (bx, by) in (ceildiv(N, 48), ceildiv(M, 32)) {{
+    alloc A_s: shared {kind}[32, 64]
+    alloc B_s: shared {kind}[48, 64]
+    alloc C_l: fragment {acc}[32, 48]
+    for k in (0, 1, 1) serial {{
+      copy A[by * 32 : +32, k * 64 : +64] -> A_s[:, :] clip
+      copy B[bx * 48 : +48, k * 64 : +64] -> B_s[:, :] clip
+      gemm A_s[:, :], B_s[:, :] -> C_l[:, :] transpose_b, init = k == 0
+    }}
+    {last}
+  }} }} }}""")
+
+
+WHOLE = "copy C_l[:, :] -> C[by * 32 : +32, bx * 48 : +48] clip"
+
+
+def source_of(fn, dims):
+    """The C of a product, which agrees with the interpreter for these sizes."""
+    compiled = compile_function(fn, ZNVER4)
+    launch = build(compiled, ZNVER4, 2)
+    for seed, (m, n) in enumerate(dims):
+        given = random_inputs(fn, seed, {"M": m, "N": n})
+        assert_close(call_on_host(launch, fn, given)["C"], run(fn, given)["C"], what=f"{m}x{n}")
+    return compiled.source
+
+
+@pytest.mark.parametrize(("kind", "acc"), [("f32", "f32"), ("bf16", "f32"), ("i8", "i32")])
+def test_a_result_that_is_only_copied_out_is_made_in_memory(kind, acc):
+    source = source_of(in_one_go(kind, acc, WHOLE), [(70, 100), (32, 48), (1, 7)])
+    assert "C_l" not in source
+
+
+@pytest.mark.parametrize(
+    "last",
+    [
+        "copy C_l[:, 0 : +24] -> C[by * 32 : +32, bx * 48 : +24] clip",
+        f"store C_l[0, 0] = 2.0 * C_l[0, 0]\n    {WHOLE}",
+        f"{WHOLE}\n    copy C_l[0 : +8, :] -> C[by * 32 + 8 : +8, bx * 48 : +48] clip",
+    ],
+)
+def test_other_uses_keep_the_tile_of_a_result(last):
+    fn = in_one_go("f32", "f32", last)
+    compiled = compile_function(fn, ZNVER4)
+    launch = build(compiled, ZNVER4, 2)
+    given = random_inputs(fn, 0, {"M": 32, "N": 48})
+    assert_close(call_on_host(launch, fn, given)["C"], run(fn, given)["C"])
+    assert "C_l" in compiled.source
+
+
+def test_a_result_of_several_steps_keeps_its_tile():
+    assert "C_l" in agrees(product(32, 48, 64), [(70, 100, 130)]).source
+
+
+def test_a_block_that_products_read_in_two_ways_is_packed_from_memory():
+    fn = parse_function("""tile.ir 1.0 tile
+func @f(Q: global bf16[M, 64], KV: global bf16[N, 64], C: global f32[M, 64]) dims (M, N) {
+  kernel @f { tiles (by) in (ceildiv(M, 32)) {
+    alloc Q_s: shared bf16[32, 64]
+    alloc KV_s: shared bf16[48, 64]
+    alloc score: fragment f32[32, 48]
+    alloc weight: shared bf16[32, 48]
+    alloc C_l: fragment f32[32, 64]
+    copy Q[by * 32 : +32, 0 : +64] -> Q_s[:, :] clip
+    fill C_l[:, :], f32(0)
+    for n in (0, ceildiv(N, 48), 1) serial {
+      copy KV[n * 48 : +48, 0 : +64] -> KV_s[:, :] clip
+      gemm Q_s[:, :], KV_s[:, :] -> score[:, :] transpose_b, init = true
+      copy score[:, :] -> weight[:, :]
+      gemm weight[:, :], KV_s[:, :] -> C_l[:, :]
+    }
+    copy C_l[:, :] -> C[by * 32 : +32, 0 : +64] clip
+  } } }""")
+    source = source_of(fn, [(32, 48), (40, 100), (3, 5)])
+    packed = [line for line in source.splitlines() if "&KV[" in line]
+    assert [line.split("(")[0].strip() for line in packed] == [
+        "tile_pack_panels_t_bf16_pairx16",
+        "tile_pack_panels_bf16_pairx16",
+    ]
+    assert not any("KV_s[" in line for line in source.splitlines())

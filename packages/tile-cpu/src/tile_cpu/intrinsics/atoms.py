@@ -53,6 +53,8 @@ LINE_UNITS = 64 // UNIT_BYTES
 """Units of A in a line of memory, where its rows lie there as they are packed."""
 AHEAD_OF_ROWS = "ahead && j == 0 ? ahead + i * ahead_ld : 0"
 """Lines are fetched once: while rows meet the first panel."""
+CHAINS = 4
+"""Sums of a column that are kept apart, so that none waits for the one before it."""
 PANELS = 16
 """Panels whose column sums are kept at once, where a step has a bias: they are formed once for all
 rows of the tile, and 2 KB beside the rows of A stay in the nearest cache.
@@ -294,22 +296,40 @@ const {self.b_type} *b,
     def column_bias(self) -> str:
         """What the units of A with 128 added give too much: 128 times the sums of b's columns."""
         vector, a_unit = self._vector(self.sum), self._vector(self.step.a_unit)
-        stores = (f"tile_store_{vector}(out + {j * self.lanes}, s{j});" for j in self.vectors)
+        sums = [[f"s{chain}_{j}" for j in self.vectors] for chain in range(CHAINS)]
+        zeros = ", ".join(f"{name} = {{0}}" for chain in sums for name in chain)
+        total = (" + ".join(names) for names in zip(*sums, strict=True))
+        stores = (
+            f"tile_store_{vector}(out + {j * self.lanes}, {value});"
+            for j, value in zip(self.vectors, total, strict=True)
+        )
         return "\n".join(
             (
                 f"TILE_FN void {self.name}_bias(int64_t units, const {self.b_type} *b, "
                 f"{self.sum}_t *out) {{",
-                f"  {vector} {', '.join(f's{j} = {{0}}' for j in self.vectors)};",
+                f"  {vector} {zeros};",
                 f"  {a_unit} x = tile_splat_{a_unit}(0x80808080);",
-                "  for (int64_t p = 0; p < units; p++) {",
-                f"    {self._vector(self.step.b_unit)} {self._row_of_b()};",
-                "    " + " ".join(self._multiply(f"s{j}", "x", j) for j in self.vectors),
-                f"    b += {self.n};",
+                f"  for (; units >= {CHAINS}; units -= {CHAINS}) {{",
+                *(line for chain in sums for line in self._add_up(chain)),
+                "  }",
+                "  for (; units; units--) {",
+                *self._add_up(sums[0]),
                 "  }",
                 "  " + " ".join(stores),
                 "}",
             )
         )
+
+    def _add_up(self, sums: list[str]) -> Iterator[str]:
+        """One row of b, added to the sums of its columns."""
+        row = (
+            f"*(const {self._vector(self.step.b_unit)} *)(b + {j * self.lanes})"
+            for j in self.vectors
+        )
+        form = self.step.expression
+        for name, b in zip(sums, row, strict=True):
+            yield f"    {name} = {form.format(c=name, x='x', y=b, n=self.lanes)};"
+        yield f"    b += {self.n};"
 
     def tile_in_parts(self) -> str:
         """The loop over a tile, as many panels at a time as have their column sums at hand."""
@@ -322,12 +342,13 @@ const {self.b_type} *b,
   {self.sum}_t bias[{width}];
   for (int64_t part = 0; part < n; part += {width}) {{
     int64_t end = n - part < {width} ? n : part + {width};
-    for (int64_t j = part; j < end; j += {n})
-      {self.name}_bias((k + {self.group - 1}) / {self.group}, b + j / {n} * b_panel, \
-bias + (j - part));
     for (int64_t i = 0; i < m; i += {m})
-      for (int64_t j = part; j < end; j += {n})
-        {self.name}(k, a + i * {self.a_row}, b + j / {n} * b_panel, c + i * ldc + j, ldc,
+      for (int64_t j = part; j < end; j += {n}) {{
+        const {self.b_type} *panel = b + j / {n} * b_panel;
+        if (i == 0)
+          {self.name}_bias((k + {self.group - 1}) / {self.group}, panel, bias + (j - part));
+        {self.name}(k, a + i * {self.a_row}, panel, c + i * ldc + j, ldc,
             m - i < {m} ? m - i : {m}, n - j < {n} ? n - j : {n}, accumulate{more});
+      }}
   }}
 }}"""

@@ -13,6 +13,9 @@ beyond it are neither copied nor computed.
              copy A[by * 64 : +A_s_rows, k * 32 : +A_s_cols] -> A_s[0 : +A_s_rows, 0 : +A_s_cols]
              atom outer_f32 A_s[0 : +A_s_rows, 0 : +A_s_cols], B_s[0 : +A_s_cols, :]
                             -> C_l[0 : +A_s_rows, :]
+
+A block that products read in layouts of their own has no buffer: each packs it from memory. A
+result that is only copied out goes to memory itself (`results`).
 """
 
 from __future__ import annotations
@@ -23,12 +26,14 @@ from typing import TYPE_CHECKING
 
 from tile_cpu.intrinsics.steps import step_of
 from tile_cpu.lower.operands import Operand, Use, uses_of
+from tile_cpu.lower.results import Result, final_results
 from tile_cpu.plan.plan_atoms import LOOPS, gemm_keys
 from tile_ir import build as b
 from tile_ir.core import Buffer, Range, Region, Stage
-from tile_ir.expr import Const, Expr
+from tile_ir.expr import Const, Expr, Var
+from tile_ir.opdef import Access, bodies
 from tile_ir.ops import Alloc, Atom, Copy, Fill, Gemm, If, Kernel, Let
-from tile_ir.rewrite import declared, replace, walk, with_body
+from tile_ir.rewrite import all_effects, declared, map_stmts, replace, walk, with_body
 from tile_ir.types import i32
 from tile_passes.analysis.context import FactWalk
 from tile_passes.analysis.facts import Facts
@@ -37,6 +42,8 @@ from tile_passes.lower.context import ZERO, is_unit, long_axes, window
 from tile_passes.naming import Names
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
     from tile_ir.core import Function
     from tile_ir.opdef import Body, Stmt
     from tile_ir.target import MatrixAtom, TargetSpec
@@ -57,10 +64,19 @@ class _Mma:
     names: Names
     atoms: dict[Gemm, MatrixAtom]
     uses: dict[str, list[Use]]
+    body: Body
     direct: dict[str, Operand] = field(default_factory=dict)
     """Operands whose buffer itself takes the layout of the kernel."""
+    left: dict[str, Copy | None] = field(default_factory=dict)
+    """Blocks that each product packs from memory -> the copy, as far as there is something."""
+    results: dict[str, Result] = field(default_factory=dict)
+    """Results that go to memory without a tile."""
+    gone: set[str] = field(default_factory=set)
+    """Tiles that nobody uses any more."""
     valid: dict[str, tuple[Expr, Expr]] = field(default_factory=dict)
     """How much of an operand's tile was copied in, where that is not all of it."""
+    named: dict[Var, Expr] = field(default_factory=dict)
+    """Names of such extents -> what they are."""
 
     def choose(self) -> None:
         """Find the operands whose buffers can take the kernel's layout."""
@@ -70,6 +86,33 @@ class _Mma:
                 uses = self.uses[operand.buffer.name]
                 if operand.fits_in_place(uses, self.buffers):
                     self.direct[operand.buffer.name] = operand
+                elif self._packed_anew(uses):
+                    self.left[operand.buffer.name] = None
+        self.results = final_results(self.body, self.atoms, self.uses, self.buffers)
+
+    def _packed_anew(self, uses: list[Use]) -> bool:
+        """Whether a block is only copied in, from memory that stays as it is, and packed by the
+        products that follow in the same body."""
+        copies = [u.stmt for u in uses if u.role == "to"]
+        products = [u.stmt for u in uses if u.role in ("a", "b")]
+        if len(copies) != 1 or len(uses) != 1 + len(products):
+            return False
+        (copy,) = copies
+        return (
+            isinstance(copy, Copy)
+            and all(s in self.atoms for s in products)
+            and _follow(self.body, copy, products, self.buffers)
+            and all(self._packs(u, copy) for u in uses if u.role in ("a", "b"))
+            and all(u.role == "from" for u in self.uses[copy.src.buffer])
+        )
+
+    def _packs(self, use: Use, copy: Copy) -> bool:
+        """Whether a product packs the block that a copy brings, and can pack its source as well."""
+        assert isinstance(use.stmt, Gemm)
+        operand = self.operand(use.stmt, self.atoms[use.stmt], use.role)
+        whole = copy.dst == operand.region == b.whole(operand.buffer)
+        memory = whole and operand.comes_from_memory(copy, self.buffers)
+        return memory and operand.buffer.rank == 2 and not operand.readable_as_is()
 
     def operand(self, gemm: Gemm, atom: MatrixAtom, role: str) -> Operand:
         """One operand of a product with what the kernel wants of it."""
@@ -91,8 +134,12 @@ class _Mma:
             return self._alloc(s)
         if isinstance(s, Copy) and s.dst.buffer in self.direct:
             return self._copy(s, facts)
+        if isinstance(s, Copy) and s.dst.buffer in self.left:
+            return self._leave(s, facts)
+        if isinstance(s, Copy) and s.src.buffer in self.gone:
+            return ()
         if isinstance(s, Gemm) and s in self.atoms:
-            return self._gemm(s)
+            return self._gemm(s, facts)
         return None
 
     def _alloc(self, s: Alloc) -> Stmt | None:
@@ -103,28 +150,48 @@ class _Mma:
 
     def _copy(self, s: Copy, facts: Facts) -> Stmt | Body | None:
         """Copy what is there; remember how much that is."""
-        src = self.buffers[s.src.buffer]
         if not s.clip:
             return None
+        there = self._there(s, facts)
+        contracted = self._contracted(s)
+        if there is not ALWAYS and contracted not in long_axes(s.dst):
+            return self._staged(s)
+        made = self._cut(s, facts, {contracted: there} if there is not ALWAYS else {})
+        return self._staged(s) if made is None else made
+
+    def _leave(self, s: Copy, facts: Facts) -> Body | None:
+        """Leave a block in memory for the products that pack it; a copy where that cannot be."""
+        made: Body | None = (s,)
+        if s.clip:
+            made = self._cut(s, facts, {}) if self._there(s, facts) is ALWAYS else None
+        if made is None:
+            del self.left[s.dst.buffer]
+            return None
+        *lets, copy = made
+        assert isinstance(copy, Copy)
+        self.left[s.dst.buffer] = copy
+        self.gone.add(s.dst.buffer)
+        return tuple(lets)
+
+    def _cut(self, s: Copy, facts: Facts, only: dict[int, Expr]) -> Body | None:
+        """The copy of what there is, behind names for how much that is; `only` has conditions
+        without which nothing is there along an axis. None where zeros beside the source would not
+        do, or it begins inside the block."""
+        src = self.buffers[s.src.buffer]
         safe = src.safe_value
         if safe is not None and not (isinstance(safe, Const) and safe.value == 0):
-            return self._staged(s)  # what lies outside is no zero, so it takes part in the product
+            return None  # what lies outside is no zero, so it takes part in the product
         axes, to = long_axes(s.src), long_axes(s.dst)
-        there = self._there(s, facts)
-        if there is not ALWAYS and self._contracted(s) not in to:
-            return self._staged(s)
+        windows = [window(s.src.ranges[axis], src.shape[axis], facts) for axis in axes]
+        if any(w.low is not ZERO for w in windows):
+            return None
         lets: list[Stmt] = []
         extents: list[Expr] = []
-        for axis, target in zip(axes, to, strict=True):
-            w = window(s.src.ranges[axis], src.shape[axis], facts)
-            if w.low is not ZERO:
-                return self._staged(s)
-            high = w.high
-            if there is not ALWAYS and target == self._contracted(s):
-                high = b.select(there, high, 0)
+        for w, target in zip(windows, to, strict=True):
+            high = b.select(only[target], w.high, 0) if target in only else w.high
             extents.append(self._named(high, f"{s.dst.buffer}_{AXES[target]}", lets, s))
         if not lets:
-            return replace(s, clip=False)
+            return (replace(s, clip=False),)
         sizes = dict(zip(to, extents, strict=True))
         rows, cols = (sizes.get(a, r.extent) for a, r in enumerate(s.dst.ranges))
         self.valid[s.dst.buffer] = (rows, cols)
@@ -169,17 +236,23 @@ class _Mma:
             return e
         var = self.names.var(stem, i32)
         lets.append(Let(var=var, value=b.cast(e, i32), span=s.span))
+        self.named[var] = e
         return var
 
-    def _gemm(self, s: Gemm) -> Body:
+    def _gemm(self, s: Gemm, facts: Facts) -> Body:
         atom = self.atoms[s]
         out: list[Stmt] = []
         a, b_ = (self._ready(self.operand(s, atom, role), out, s) for role in ("a", "b"))
         m, k = self._sizes(s.a, s.transpose_a)
         k_of_b, n = self._sizes(s.b, s.transpose_b)
         k = _least(k, k_of_b)
-        c = _part(s.c, m, n)
-        out += self._clear_rest(s, m, n)
+        result = self.results.get(s.c.buffer)
+        c = None if result is None else result.region((m, n), self.named, self.buffers, facts)
+        if c is None:
+            c = _part(s.c, m, n)
+            out += self._clear_rest(s, m, n)
+        else:
+            self.gone.add(s.c.buffer)
         out.append(
             Atom(
                 name=atom.name,
@@ -207,13 +280,18 @@ class _Mma:
             return operand.region
         if operand.readable_as_is():
             return operand.region
-        source = operand.region
+        copy = self.left.get(name)
+        source = operand.region if copy is None else copy.src
         if operand.buffer.dtype.storage_bits < 8 and not operand.is_plain:
             source = self._copied(
                 operand.bytes_buffer(self.names.fresh(f"{name}_bytes")), source, out, s
             )
         packed = operand.packed_buffer(self.names.fresh(f"{name}_packed"))
-        return self._copied(packed, source, out, s)
+        target = self._copied(packed, source, out, s)
+        if copy is not None:
+            *_, rows, cols = copy.dst.ranges
+            out[-1] = replace(copy, dst=_part(target, rows.extent, cols.extent))
+        return target
 
     def _copied(self, to: Buffer, source: Region, out: list[Stmt], s: Gemm) -> Region:
         """A new buffer with the contents of a region."""
@@ -248,6 +326,26 @@ def _least(k: Expr, k_of_b: Expr) -> Expr:
     if isinstance(k, Const) or k == k_of_b:
         return k_of_b
     return k if isinstance(k_of_b, Const) else b.minimum(k, k_of_b)
+
+
+def _follow(body: Body, first: Stmt, others: Sequence[Stmt], buffers: Mapping[str, Buffer]) -> bool:
+    """Whether the body that has a statement has all the others behind it, and writes nothing to
+    memory before the last of them."""
+    for at, s in enumerate(body):
+        if s is first:
+            places = {id(x): n for n, x in enumerate(body[at:])}
+            if any(id(x) not in places for x in others):
+                return False
+            last = max(places[id(x)] for x in others)
+            return not any(
+                e.access & (Access.WRITE | Access.UPDATE) and buffers[e.buffer].scope == "global"
+                for e in all_effects(body[at : at + last])
+            )
+    return any(_follow(inner, first, others, buffers) for s in body for inner in bodies(s))
+
+
+def _allocates(s: Stmt, names: set[str]) -> bool:
+    return isinstance(s, Alloc) and s.buffer.name in names
 
 
 def _shrunk(region: Region, axes: tuple[int, ...], extents: list[Expr]) -> Region:
@@ -288,7 +386,7 @@ def lower_mma(fn: Function, cx: PassContext, plan: Plan) -> Function:
     for kernel in walk(fn.body):
         if isinstance(kernel, Kernel):
             atoms = _atoms(kernel, cx.target, plan)
-            mma = _Mma(cx.target, buffers, names, atoms, uses_of(kernel.body))
+            mma = _Mma(cx.target, buffers, names, atoms, uses_of(kernel.body), kernel.body)
             mma.choose()
             work[kernel.name] = mma
     current: list[_Mma] = []
@@ -299,7 +397,9 @@ def lower_mma(fn: Function, cx: PassContext, plan: Plan) -> Function:
             return None
         return current[0].visit(s, facts) if current else None
 
-    made = with_body(fn, walker.rewrite(fn.body, Facts.of_dims(fn.dims), visit))
+    body = walker.rewrite(fn.body, Facts.of_dims(fn.dims), visit)
+    gone = {name for mma in work.values() for name in mma.gone}
+    made = with_body(fn, map_stmts(body, lambda s: () if _allocates(s, gone) else None))
     return made if made is fn else dataclasses.replace(made, stage=Stage.SCHEDULED)
 
 

@@ -145,8 +145,10 @@ class Operand:
             mine = getattr(s, self.role) == self.region
             other = s.transpose_a if self.role == "a" else s.transpose_b
             return mine and other == self.transposed
-        if use.role != "to" or not isinstance(s, Copy):
-            return False
+        return use.role == "to" and isinstance(s, Copy) and self.comes_from_memory(s, buffers)
+
+    def comes_from_memory(self, s: Copy, buffers: dict[str, Buffer]) -> bool:
+        """Whether a packing function can do what a copy to the whole operand does."""
         src = buffers[s.src.buffer]
         rows = src.strides is None or (
             isinstance(src.strides[-1], Const) and src.strides[-1].value == 1

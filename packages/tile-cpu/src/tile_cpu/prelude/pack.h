@@ -42,6 +42,27 @@ static void tile_pack_panels_DT_UNITxN(int64_t k, int64_t n, const DT_t *src, in
   }
 }
 
+/* One square of N x N units, all of it there, into a panel. */
+TILE_FN void tile_pack_square_DT_UNITxN(const DT_t *src, int64_t ld, UNIT_t *panel, int64_t nr) {
+  UNITxN unit[LANES];
+#pragma GCC unroll 16
+  for (int64_t i = 0; i < LANES; i++) unit[i] = tile_along_DT_UNITxN(src + i * ld);
+  tile_transpose_UNITxN(unit);
+#pragma GCC unroll 16
+  for (int64_t i = 0; i < LANES; i++) *(UNITxN *)(panel + i * nr) = unit[i];
+}
+
+/* The same at an edge: `n` rows of `there` elements, and `units` units of the panel. */
+TILE_FN void tile_pack_corner_DT_UNITxN(const DT_t *src, int64_t ld, int64_t n, int64_t there,
+                                        UNIT_t *panel, int64_t nr, int64_t units) {
+  UNITxN unit[LANES] = {0};
+  for (int64_t i = 0; i < LANES && i < n && there > 0; i++)
+    unit[i] = there >= GROUP * LANES ? tile_along_DT_UNITxN(src + i * ld)
+                                     : tile_along_first_DT_UNITxN(src + i * ld, there);
+  tile_transpose_UNITxN(unit);
+  for (int64_t i = 0; i < LANES && i < units; i++) *(UNITxN *)(panel + i * nr) = unit[i];
+}
+
 /* panels_t: the same destination from an n x k block (k contiguous): N x N units are transposed. */
 static void tile_pack_panels_t_DT_UNITxN(int64_t k, int64_t n, const DT_t *src, int64_t ld,
                                          UNIT_t *out, int64_t k_all, int64_t n_all, int64_t nr) {
@@ -49,17 +70,11 @@ static void tile_pack_panels_t_DT_UNITxN(int64_t k, int64_t n, const DT_t *src, 
   for (int64_t j = 0; j < n_all; j += LANES) {
     UNIT_t *panel = out + j / nr * nr * units + j % nr;
     for (int64_t p = 0; p < units; p += LANES) {
-      UNITxN unit[LANES] = {0};
+      const DT_t *from = src + j * ld + p * GROUP;
       int64_t there = k - p * GROUP;
-      for (int64_t i = 0; i < LANES; i++) {
-        const DT_t *from = src + (j + i) * ld + p * GROUP;
-        if (i + j >= n || there <= 0) continue;
-        unit[i] = there >= GROUP * LANES ? tile_along_DT_UNITxN(from)
-                                         : tile_along_first_DT_UNITxN(from, there);
-      }
-      tile_transpose_UNITxN(unit);
-      for (int64_t i = 0; i < LANES && p + i < units; i++)
-        *(UNITxN *)(panel + (p + i) * nr) = unit[i];
+      if (n - j >= LANES && there >= GROUP * LANES)
+        tile_pack_square_DT_UNITxN(from, ld, panel + p * nr, nr);
+      else tile_pack_corner_DT_UNITxN(from, ld, n - j, there, panel + p * nr, nr, units - p);
     }
   }
 }
