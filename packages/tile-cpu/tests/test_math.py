@@ -469,6 +469,22 @@ TILE_EXPORT void repack(const u8_t *x, u8_t *codes, u8_t *y) {
     assert list(y) == list(x)
 
 
+def test_bytes_are_widened_from_any_number_of_lanes(build_c):
+    kinds = [(t, n) for t in ("i8", "u8") for n in (2, 4, 8, 16, 32)]
+    texts = [
+        f"TILE_EXPORT void widen_{t}_{n}(const {t}_t *x, i32_t *y) "
+        f"{{ tile_store_i32x{n}(y, __builtin_convertvector(tile_load_{t}x{n}(x), i32x{n})); }}"
+        for t, n in kinds
+    ]
+    wanted = {f"tile_load_{t}x{n}" for t, n in kinds} | {f"tile_store_i32x{n}" for _, n in kinds}
+    library = build_c("\n".join((abi_text(), pieces_for(wanted), *texts)), "-O3")
+    for t, n in kinds:
+        x = (np.arange(n) * 37 + 101).astype(C_TYPES[t])
+        y = np.zeros(n, np.int32)
+        getattr(library, f"widen_{t}_{n}")(*(ctypes.c_void_p(v.ctypes.data) for v in (x, y)))
+        assert list(y) == list(x), (t, n)
+
+
 # -- the templates themselves
 
 
@@ -503,6 +519,8 @@ def test_the_most_specific_definition_wins():
     assert resolve("tile_hsum_f32x2").words == {"DT": "f32"}
     assert resolve("tile_hsum_f32x8").words == {"DT": "f32", "LANES": "8"}
     assert resolve("tile_max_f32x8").words == {"LANES": "8"}
+    assert resolve("tile_load_f8e5m2x8").words == {"LANES": "8", "BYTE": "f8e5m2"}
+    assert resolve("tile_load_i16x8").words == {"LANES": "8", "DT": "i16"}
     assert resolve("tile_tan_f32x8").words == {"LANES": "8", "DT": "f32", "CALL1": "tan"}
 
 

@@ -259,9 +259,12 @@ def _fits(src: DType, dst: DType) -> bool:
 def _convert(a: DType, to: DType, text: str) -> str:
     if a is to:
         return text
-    if a.lanes > 1:
-        return _to_lanes(text, to)
-    return f"({_c_type(to)}){text}"
+    if a.lanes == 1:
+        return f"({_c_type(to)}){text}"
+    if to.is_float and a.is_int and a.bits < 32:
+        # Compilers widen and convert whole vectors, but some go from bytes to floats lane by lane.
+        text = _to_lanes(text, i32.with_lanes(a.lanes))
+    return _to_lanes(text, to)
 
 
 def _to_bool(a: DType, text: str) -> str:

@@ -1,10 +1,11 @@
 """The hand-written C of this folder as templates: find the one that a name asks for, fill it in.
 
 A file is read as blocks: a block is one definition with its comment, and an empty line ends it. In
-a name, `DT` stands for any element type, `FT` for a float narrower than f32, `INT` for an integer
-(`SMALL`: of at most 16 bits), `UNIT` for any unit of a packed operand, `CALL1` (2, 3) for a
-function of the C library with so many arguments, and `xN` for any number of lanes. The instance is
-found from the name that a kernel calls: `tile_load_f16x8` is `tile_load_DTxN` with DT = f16, N = 8.
+a name, `DT` stands for any element type, `BYTE` for one that is kept in a byte, `FT` for a float
+narrower than f32, `INT` for an integer (`SMALL`: of at most 16 bits), `UNIT` for any unit of a
+packed operand, `CALL1` (2, 3) for a function of the C library with so many arguments, and `xN` for
+any number of lanes. The instance is found from the name that a kernel calls: `tile_load_f16x8` is
+`tile_load_DTxN` with DT = f16, N = 8.
 In the text there are also words that follow from those (`vocabulary.DERIVED`):
 
     LANES, xH        the number of lanes; vectors of half as many

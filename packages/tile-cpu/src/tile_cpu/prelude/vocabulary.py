@@ -28,6 +28,8 @@ CARRIERS = {
 """Element type or unit -> C type of one. Types without arithmetic in C are carried as their bits;
 4-bit ones have a byte each, code in the low half (memory holds two in a byte: see packed4.h)."""
 
+BYTES = ("int8_t", "uint8_t")
+
 UNIT_GROUPS = {"f32": 1, "f64": 1, "i32": 1, "pair": 2, "words": 2, "quad": 4, "squad": 4}
 """Unit of a packed matrix operand (see units.h) -> elements along k that it holds."""
 
@@ -83,6 +85,7 @@ UNARY = frozenset(
 BINARY = frozenset(["pow", "fmod", "atan2", "hypot", "nextafter"])
 
 PARAMETERS: dict[str, Collection[str]] = {
+    "BYTE": frozenset(name for name, carrier in CARRIERS.items() if carrier in BYTES),
     "DT": CARRIERS,
     "FT": NARROW_FLOATS,
     "INT": INTEGERS,
@@ -92,7 +95,8 @@ PARAMETERS: dict[str, Collection[str]] = {
     "CALL2": BINARY,
     "CALL3": frozenset({"fma"}),
 }
-"""Word that stands for a parameter in the name of a template -> what it may be."""
+"""Word that stands for a parameter in the name of a template -> what it may be. Of templates with
+as many parameters that of the first word wins."""
 
 
 def _integer_of(words: Mapping[str, str], sign: str) -> str:
