@@ -237,7 +237,8 @@ def _w4a16(m: int) -> Pair:
     n = k = 2048
     words, facts, theirs, both = _packed_w4(n, k)
     a = normal(m, k, dtype=F16)
-    ours = example_call("gemm_w4a16.matmul_w4a16", a, words, facts, block_M=min(m, 64))
+    name, by_group = "gemm_w4a16.matmul_w4a16_lanes", a.view(m, -1, GROUP)
+    ours = example_call(name, by_group, words.view(n, k // GROUP, -1), facts, rows=512)
     return _w4_pair(ours, a, theirs, both)
 
 
@@ -245,8 +246,8 @@ def _gemv_w4() -> Pair:
     n = k = 4096
     words, facts, theirs, both = _packed_w4(n, k)
     x = normal(k, dtype=F16)
-    shares = words.view(n, -1, 4)
-    ours = example_call("gemv.gemv_w4a16", shares, facts, x.view(-1, GROUP))
+    words = words.view(n, k // GROUP, -1)
+    ours = example_call("gemv_lanes.gemv_w4a16_lanes", words, facts, x.view(-1, GROUP))
     return _w4_pair(lambda: ours()[None], x[None], theirs, both)
 
 
@@ -261,7 +262,7 @@ def _convolution(size: int, channels: int, taps: int, stride: int) -> Pair:
     w = normal(taps, taps, channels, channels)
     pad = taps // 2
     options = {"dtype": T.float32, "stride": stride, "padding": pad}
-    blocks = {"block_M": 56, "block_N": channels, "block_K": channels}
+    blocks = {"block_M": 56 // stride, "block_N": channels, "block_K": channels}
     ours = example_call("convolution.convolution", x, w, **blocks, **options)
     seen = x.permute(0, 3, 1, 2)
     filters = w.permute(3, 2, 0, 1).contiguous(memory_format=torch.channels_last)

@@ -6,6 +6,10 @@ one behind the other. Scale and zero of a group share a word too. So a kernel re
 bytes of float16, with wide loads. It makes floats of two numbers at a time, without conversions: in
 the mantissa of a large power of two a number stands for itself. With two groups of columns in a
 step two register tiles take turns: one is filled while the matrix unit reads the other.
+
+The second kernel is for processors whose vectors hold float32: each word of a group has a lane, and
+A is brought into the order of the words' numbers once, for many rows of W. A weight is then a
+shift, a mask, a conversion and one addition of a product for each row of A, all in float32.
 """
 
 import numpy as np
@@ -18,6 +22,8 @@ GROUP = 128
 """Weights along K that share a scale and a zero, both whole steps of a kernel."""
 WORD = 8
 """Numbers in a word."""
+WORDS = GROUP // WORD
+"""Words of a row's group."""
 FOURS = 0x000F000F
 """The lowest four bits of both halves of a word."""
 
@@ -73,6 +79,21 @@ def word_of(j):
     return j % 8 // 2 * 4 + j // 32
 
 
+def column_of(w, q):
+    """The column of a group that is number q, from the lowest, of its word w."""
+    return w % 4 * 32 + q % 4 * 8 + w // 4 * 2 + q // 4
+
+
+def number_of(word, q):
+    """Number q of a word as float32."""
+    return T.cast(T.cast(word, T.uint32) >> q * 4 & 15, T.float32)
+
+
+def zero_of(fact):
+    """The zero as float32."""
+    return T.cast(T.cast(fact, T.uint32) >> 16, T.float32)
+
+
 def less_zero(word, fact, j):
     """The pair that column j of a group is one of, less the zero: exact."""
     odd = T.cast(j // 8 % 2, T.uint32)
@@ -113,6 +134,45 @@ def matmul_w4a16(A, W, facts, block_M=32, block_N=64, stages=3, threads=128, gro
     return C
 
 
+@tile.jit
+def matmul_w4a16_lanes(A, W, facts, rows=256, few=8, block_M=16):
+    """C = A @ ((weights - zeros) * scales).T, W and facts as `pack` made them, A and W by groups.
+
+    A block has `rows` rows of W, and walks along `few` of them at a time.
+    """
+    M, N, G = T.const("M, N, G")
+    assert rows % few == 0, "few divides rows"
+    A: T.Tensor((M, G, GROUP), T.float16)
+    W: T.Tensor((N, G, WORDS), T.int32)
+    facts: T.Tensor((G, N), T.int32)
+    C = T.empty((M, N), T.float16)
+    with T.Kernel(T.ceildiv(N, rows), T.ceildiv(M, block_M), threads=128) as (bx, by):
+        A_s = T.alloc_shared((G, block_M, WORD, WORDS), T.float32)
+        weights = T.alloc_fragment((WORD, WORDS), T.float32)
+        sums = T.alloc_fragment((few, block_M, WORDS), T.float32)
+        total = T.alloc_fragment((few, block_M), T.float32)
+        for g, m, q, w in T.Parallel(G, block_M, WORD, WORDS):
+            A_s[g, m, q, w] = T.cast(A[by * block_M + m, g, column_of(w, q)], T.float32)
+        for r in T.serial(rows // few):
+            first = bx * rows + r * few
+            T.clear(sums)
+            for g in T.serial(G):
+                for i in T.serial(few):
+                    for q, w in T.Parallel(WORD, WORDS):
+                        fact = facts[g, first + i]
+                        number = number_of(W[first + i, g, w], T.cast(q, T.uint32))
+                        weights[q, w] = (number - zero_of(fact)) * T.cast(scale_of(fact), T.float32)
+                    for m, w in T.Parallel(block_M, WORDS):
+                        part = sums[i, m, w]
+                        for q in range(WORD):
+                            part += weights[q, w] * A_s[g, m, q, w]
+                        sums[i, m, w] = part
+            T.reduce_sum(sums, total, dim=2)
+            for m, i in T.Parallel(block_M, few):
+                C[by * block_M + m, first + i] = total[i, m]
+    return C
+
+
 def packed(rng, N, K):
     groups = N, K // GROUP
     scales = rng.uniform(0.05, 0.2, groups).astype(np.float16)
@@ -132,12 +192,33 @@ def case(M, N, K, tiles=None, **options):
     )
 
 
+def lanes_case(M, N, K, **options):
+    def inputs(rng):
+        words, facts = packed(rng, N, K)
+        a = normal(rng, M, K // GROUP, GROUP, dtype=np.float16)
+        return a, words.reshape(N, -1, WORDS), facts
+
+    return Case(
+        kernel=matmul_w4a16_lanes,
+        inputs=inputs,
+        reference=lambda a, words, facts: (
+            a.reshape(M, K) @ unpack(words.reshape(N, -1), facts, np.float64).T
+        ),
+        options=options,
+        rtol=unit(np.float16),
+        atol=sum_error(K, 9 * 0.2),  # a weight is at most 9 * 0.2
+        name=f"{M}x{N}x{K} lanes",
+    )
+
+
 CASES = [
     case(5, 72, 384),
     case(65, 130, 256),
     # Two blocks of rows in each warp's registers.
     case(64, 128, 256, tiles={"gfx1100": {"threads": 256}}, block_M=64, block_N=128),
     case(40, 64, 640, tiles={"gfx1100": {"block_M": 16, "block_N": 32}}, groups=2),
+    lanes_case(5, 21, 256, rows=16, few=4, block_M=4),
+    lanes_case(2, 9, 640, rows=6, few=2, block_M=2),
 ]
 
 if __name__ == "__main__":
