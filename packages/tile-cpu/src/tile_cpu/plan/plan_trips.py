@@ -33,9 +33,8 @@ __all__ = ["PASS", "Advance", "Block", "advances", "mergeable", "merged", "trips
 DEPTH = 256
 """Elements along k from which loading and storing the result costs less than 2 of 100 cycles."""
 GATHERED_DEPTH = 640
-"""The same where an operand is gathered: its rows lie in the nearest cache by then, so that the
-longer run costs nothing (nine taps of 64 channels at once: 6 of 100 cycles less than one by one).
-"""
+"""The same where an operand is gathered: its rows lie in a near cache by then, so that a longer run
+costs nothing. Nine taps of 64 channels fit."""
 CACHE_SHARE = 2
 """Of the second-level cache's bytes, the blocks of one trip may take one part in so many."""
 
