@@ -7,9 +7,11 @@ weights, packed as for `gemm_w4a16`. They are multiplied as float16, two at a ti
 of four products; the rest is added up in float32.
 
 Making floats of such weights is much work, so the third kernel leaves products and sums to the
-matrix unit, although there is one vector only: groups of columns share a step. Those of a step lie
+matrix unit, although there is one vector only: groups of columns share a step. Those of a row lie
 below each other, and each is multiplied by the parts of x of all of them. One of these products
 counts, and is scaled as it is added; the others are free, since the unit has no narrower product.
+Words go from memory straight to the registers that unpack them: to one of two sets, while the words
+of the other are multiplied.
 """
 
 import numpy as np
@@ -36,6 +38,8 @@ PAIRS = 4
 """Pairs of a word, whose products are added up in float16."""
 WORDS = GROUP // WORD
 """Words of a row's group."""
+SETS = 2
+"""Registers for words, filled by turns."""
 
 
 @tile.jit
@@ -99,7 +103,7 @@ def gemv_w4a16(W, facts, x, rows=4, block=1024, threads=128):
 
 
 @tile.jit
-def gemv_w4a16_matrix(W, facts, x, rows=16, groups=8, stages=2, threads=128, early=False):
+def gemv_w4a16_matrix(W, facts, x, rows=16, groups=8, threads=128, early=False):
     """y = ((weights - zeros) * scales) @ x, W and facts as `pack` made them.
 
     `early` asks for weights before the kernel in front has ended, which must not write them.
@@ -109,43 +113,46 @@ def gemv_w4a16_matrix(W, facts, x, rows=16, groups=8, stages=2, threads=128, ear
     facts: T.Tensor((G, N), T.int32)
     x: T.Tensor((G, GROUP), T.float16)
     y = T.empty((N,), T.float16)
-    steps, height = T.ceildiv(G, groups), groups * rows
+    turns, height = T.ceildiv(G, SETS * groups), groups * rows
+    many = turns * SETS * groups
     with T.Kernel(T.ceildiv(N, rows), threads=threads) as b:
         if early:
             T.annotate_dependent_launch(W, facts)
-        x_s = T.alloc_shared((steps * groups, GROUP), T.float16)
-        W_s = T.alloc_shared((rows, groups * WORDS), T.int32)
-        facts_s = T.alloc_shared((groups, rows), T.int32)
+        x_s = T.alloc_shared((many, GROUP), T.float16)
+        facts_s = T.alloc_shared((many, rows), T.int32)
+        words = [T.alloc_fragment((rows, groups * WORDS), T.int32) for _ in range(SETS)]
         fact = T.alloc_fragment((height,), T.int32)
         W_l = T.alloc_fragment((height, GROUP), T.float16)
         part = T.alloc_fragment((height, groups), T.float32)
         sums = T.alloc_fragment((height, groups), T.float32)
         own = T.alloc_fragment((height,), T.float32)
-        own_s = T.alloc_shared((groups, rows), T.float32)
+        own_s = T.alloc_shared((rows, groups), T.float32)
+        of_groups = T.alloc_fragment((rows, groups), T.float32)
         total = T.alloc_fragment((rows,), T.float32)
+        T.copy(W[b * rows, 0], words[0])
+        T.copy(facts[0, b * rows], facts_s)
         T.copy(x[0, 0], x_s)
         T.clear(sums)
-        for k in T.Pipelined(steps, num_stages=stages):
-            T.copy(W[b * rows, k * groups * WORDS], W_s)
-            T.copy(facts[k * groups, b * rows], facts_s)
-            for i in T.Parallel(height):
-                fact[i] = facts_s[i // rows, i % rows]
-            for i, j in T.Parallel(height, GROUP):
-                word = W_s[i % rows, i // rows * WORDS + word_of(j)]
-                W_l[i, j] = T.extract_lane(less_zero(word, fact[i], j), j % 2)
-            mine = x_s[k * groups : (k + 1) * groups, :]
-            T.gemm(W_l, mine, part, transpose_B=True, clear_accum=True)
-            for i, j in T.Parallel(height, groups):
-                sums[i, j] += part[i, j] * T.cast(scale_of(fact[i]), T.float32)
+        for turn in T.serial(turns):
+            for s in range(SETS):
+                step = turn * SETS + s
+                T.copy(W[b * rows, (step + 1) * groups * WORDS], words[(s + 1) % SETS])
+                for i in T.Parallel(height):
+                    fact[i] = facts_s[step * groups + i % groups, i // groups]
+                for i, j in T.Parallel(height, GROUP):
+                    word = words[s][i // groups, i % groups * WORDS + word_of(j)]
+                    W_l[i, j] = T.extract_lane(less_zero(word, fact[i], j), j % 2)
+                mine = x_s[step * groups : (step + 1) * groups, :]
+                T.gemm(W_l, mine, part, transpose_B=True, clear_accum=True)
+                for i, j in T.Parallel(height, groups):
+                    sums[i, j] += part[i, j] * T.cast(scale_of(fact[i]), T.float32)
         for i, j in T.Parallel(height, groups):
-            sums[i, j] = T.if_then_else(j == i // rows, sums[i, j], 0.0)
+            sums[i, j] = T.if_then_else(j == i % groups, sums[i, j], 0.0)
         T.reduce_sum(sums, own, dim=1)
         for i in T.Parallel(height):
-            own_s[i // rows, i % rows] = own[i]
-        T.clear(total)
-        for g in range(groups):
-            for i in T.Parallel(rows):
-                total[i] += own_s[g, i]
+            own_s[i // groups, i % groups] = own[i]
+        T.copy(own_s, of_groups)
+        T.reduce_sum(of_groups, total, dim=1)
         T.copy(total, y[b * rows])
     return y
 

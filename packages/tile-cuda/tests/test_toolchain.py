@@ -1,5 +1,7 @@
 """Compiling without a device: what comes out, what is refused, and how that is said."""
 
+from pathlib import Path
+
 import pytest
 
 from tile_cuda import nvcc, toolchain
@@ -194,6 +196,17 @@ def test_the_usage_of_kernels_is_packed_and_read_back(tmp_path):
 def test_other_files_are_no_cubins():
     with pytest.raises(InternalError):
         sections(b"MZ not an ELF file")
+
+
+def test_the_compilers_other_half_is_loaded_from_beside_it():
+    """Some builds open it by name, and find it only where it is loaded already."""
+    compiler = find_nvrtc()
+    requires("NVRTC", compiler is not None)
+    beside = Path(compiler.path).with_name("libnvrtc-builtins.so.{}.{}".format(*compiler.version))
+    maps = Path("/proc/self/maps")
+    if beside.exists() and maps.exists():
+        assert str(beside.resolve()) in maps.read_text()
+    assert compiler._builtins is not None or not beside.exists()
 
 
 def test_the_compiler_speaks_every_time():

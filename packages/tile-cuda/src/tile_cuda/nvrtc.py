@@ -58,6 +58,7 @@ class Nvrtc:
         major, minor = ctypes.c_int(), ctypes.c_int()
         self._check(self._library.nvrtcVersion(ctypes.byref(major), ctypes.byref(minor)))
         self.version = (major.value, minor.value)
+        self._builtins = _load_builtins(Path(path).parent, self.version)
         # Without the last one some versions take a lambda in a kernel for a host function.
         always = {
             "--minimal": MINIMAL_SINCE,
@@ -124,6 +125,17 @@ class Nvrtc:
         say = self._library.nvrtcGetErrorString
         say.restype = ctypes.c_char_p
         return f"NVRTC: {(say(status) or b'unknown error').decode()}"
+
+
+def _load_builtins(folder: Path, version: tuple[int, int]) -> ctypes.CDLL | None:
+    """The library's other half, which it opens by name when it compiles. Some builds do not look
+    for it beside themselves (the wheel of 13.0, which torch asks for), but find what is loaded."""
+    try:
+        return ctypes.CDLL(str(folder / f"libnvrtc-builtins.so.{version[0]}.{version[1]}"))
+    except (
+        OSError
+    ):  # elsewhere, or another system's name: the library finds it by itself or says so
+        return None
 
 
 def find_nvrtc() -> Nvrtc | None:

@@ -103,3 +103,34 @@ def test_a_reduced_axis_that_stays_lies_like_none_of_the_source(
     (kernel,) = fn.body
     found = relations(kernel.body[-1], declared(fn))
     assert [r.axes for r in found if r.source == "x"] == axes
+
+
+DIGITS = """
+func @f(A: global i32[64, 16], B: global f16[8, 128], C: global f32[64, 8]) {
+  kernel @f threads = (128) {
+    tiles (b) in (1) {
+      alloc words: fragment i32[64, 16]
+      alloc W: fragment f16[64, 128]
+      alloc x: shared f16[8, 128]
+      alloc c: fragment f32[64, 8]
+      copy A[0 : +64, 0 : +16] -> words[:, :]
+      copy B[0 : +8, 0 : +128] -> x[:, :]
+      fill c[:, :], 0.0
+      parallel (i, j) in (64, 128) {
+        store W[i, j] = f16(words[i, j % 8 // 2 * 4 + j // 32])
+      }
+      gemm W[:, :], x[:, :] -> c[:, :] transpose_b = true
+      copy c[:, :] -> C[0 : +64, 0 : +8]
+    }
+  }
+}
+"""
+
+
+@pytest.mark.parametrize("arch", ["async", "sync"])
+def test_what_is_read_at_digits_lies_where_its_readers_are(programs: Any, arch: str) -> None:
+    """Four words in a row for each thread: one access brings them."""
+    plan = programs.planned(parse_function(DIGITS), arch).plan
+    decision = next(d for d in plan if d.key == "f.words.layout")
+    assert decision.value == "thread (4:d1*4, 8:d0*1, 4:d0*16) value (4:d1*1, 2:d0*8)"
+    assert decision.reason == "follows W"

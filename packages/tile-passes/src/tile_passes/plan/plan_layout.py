@@ -41,7 +41,7 @@ from tile_passes.plan.keys import Names, kernels, tiles_of
 from tile_passes.plan.lanes import by_lanes, held_layout
 from tile_passes.plan.pins import as_value, decide
 from tile_passes.plan.plan_roles import GENERIC, STAGED
-from tile_passes.plan.relations import directed, leader, loop_axes, positional, relations
+from tile_passes.plan.relations import directed, leader, loop_axes, positional, relations, throughs
 from tile_passes.plan.survey import survey, threads_of
 from tile_passes.plan.turned import Step, by_turns, crossings
 
@@ -54,7 +54,7 @@ if TYPE_CHECKING:
     from tile_passes.base import PassContext
     from tile_passes.plan.keys import Path
     from tile_passes.plan.model import Candidate, Plan
-    from tile_passes.plan.relations import Relation
+    from tile_passes.plan.relations import Relation, Through
     from tile_passes.plan.survey import Product, Survey
 
 _ROW_BYTES = (128, 64, 32)
@@ -66,7 +66,7 @@ class _Inference:
     """The layouts found so far for the fragments of one kernel, each with the reason."""
 
     buffers: Mapping[str, Buffer]
-    edges: dict[str, list[Relation]]
+    edges: dict[str, list[Relation | Through]]
     found: dict[str, FragmentLayout] = field(default_factory=dict)
     why: dict[str, str] = field(default_factory=dict)
 
@@ -85,7 +85,9 @@ class _Inference:
                     continue
                 try:
                     wanted = edge.wanted(self.found[source])
-                except TileError:  # no digits say it; the target stays free
+                except TileError:
+                    wanted = None
+                if wanted is None:  # no digits say it; the target stays free
                     continue
                 self.set(edge.target, wanted, f"follows {source}")
                 if edge.target in self.found:
@@ -113,9 +115,13 @@ def _kernel(
 ) -> Plan:
     found = survey(body, buffers, cx.target)
     threads = threads_of(kernel.threads)
-    edges: dict[str, list[Relation]] = {}
+    edges: dict[str, list[Relation | Through]] = {}
     for stmt in walk(body):
-        for edge in relations(stmt, buffers):
+        found_here: list[Relation | Through] = [
+            *relations(stmt, buffers),
+            *throughs(stmt, buffers),
+        ]
+        for edge in found_here:
             edges.setdefault(edge.source, []).append(edge)
     inference = _Inference(buffers, edges)
     own = [s.buffer for s in walk(body) if isinstance(s, Alloc)]

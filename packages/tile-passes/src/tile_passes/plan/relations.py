@@ -6,13 +6,14 @@ equal, the others are reduced away (the threads along them hold copies).
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from tile_ir.expr import Load, Var, loads
-from tile_ir.layout import FragmentLayout, default_axes, project, rename
+from tile_ir.layout import FragmentLayout, coalesce_digits, default_axes, project, rename
 from tile_ir.ops import Copy, Parallel, Reduce, Scan, Store, Transpose
 from tile_ir.rewrite import stmt_exprs, walk
+from tile_passes.analysis.index_maps import index_map, seen_through
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from tile_ir.core import Buffer
     from tile_ir.opdef import Stmt
     from tile_ir.ops import Atomic
+    from tile_passes.analysis.index_maps import IndexMap
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +57,32 @@ class Relation:
         return Relation(self.target, self.source, back, self.of)
 
 
+@dataclass(frozen=True, slots=True)
+class Through:
+    """Elements of `target` are read at indices put together from digits of a loop's variables;
+    axis i of `source` is variable `axes[i]`."""
+
+    source: str
+    target: str
+    axes: tuple[int, ...]
+    indices: IndexMap
+
+    def wanted(self, layout: FragmentLayout) -> FragmentLayout | None:
+        """The layout of `target` that goes with `layout` of `source`; None where no digits say it.
+
+        Registers count along the last axis first: what fills them does so with wide accesses.
+        """
+        names = {f"d{i}": f"d{v}" for i, v in enumerate(self.axes)}
+        made = seen_through(positional(layout, names), self.indices)
+        if made is None:
+            return None
+        last = made.outputs[-1]
+        order = sorted(
+            made.value, key=lambda d: (d.axis != last, d.stride if d.axis == last else 0)
+        )
+        return replace(made, value=coalesce_digits(order))
+
+
 def positional(layout: FragmentLayout, names: Mapping[str, str]) -> FragmentLayout:
     """The layout with its axes named by position, in order of position."""
     apart = rename(layout, {old: f"{new}_" for old, new in names.items()})
@@ -74,6 +102,22 @@ def relations(stmt: Stmt, buffers: Mapping[str, Buffer]) -> tuple[Relation, ...]
     found = [r for r in _relations(stmt, buffers) if r.source != r.target]
     turned = (r.reversed() for r in found)
     return tuple(dict.fromkeys([*found, *(r for r in turned if r is not None)]))
+
+
+def throughs(stmt: Stmt, buffers: Mapping[str, Buffer]) -> Iterator[Through]:
+    """What a parallel loop reads at indices put together from digits."""
+    if not isinstance(stmt, Parallel):
+        return
+    first = leader(stmt, buffers)
+    axes = None if first is None else loop_axes(first, stmt)
+    if first is None or axes is None:
+        return
+    read = [a for a in accesses(stmt) if isinstance(a, Load) and a.buffer != first.buffer]
+    for access in read:
+        if buffers[access.buffer].scope == "fragment" and loop_axes(access, stmt) is None:
+            indices = index_map(access.indices, stmt)
+            if indices is not None:
+                yield Through(first.buffer, access.buffer, axes, indices)
 
 
 def directed(stmt: Stmt, buffers: Mapping[str, Buffer]) -> tuple[Relation, ...]:

@@ -2,8 +2,9 @@
 
 A register has no address: its number must be known when the kernel is compiled, and no other thread
 sees it. So a fragment stays in registers only where every use names each element by the iteration
-that holds it. What is viewed, shifted, scanned, cut into parts or read by all threads at once goes
-to shared memory, where all of that is ordinary.
+that holds it, as its variables or by digits of them that the layouts cut at the same places. What
+is viewed, shifted, scanned, cut into parts or read by all threads at once goes to shared memory,
+where all of that is ordinary.
 """
 
 from __future__ import annotations
@@ -13,18 +14,21 @@ from typing import TYPE_CHECKING
 from tile_ir import expr as ex
 from tile_ir.core import Buffer, Region
 from tile_ir.expr import Const, Expr, Var
-from tile_ir.opdef import bodies, opdef, operand_values
+from tile_ir.opdef import Access, bodies, opdef, operand_values
 from tile_ir.ops import Alloc, Atomic, Copy, Parallel, Print, Scan, Store, Transpose, View
-from tile_ir.rewrite import map_stmts, replace, stmt_exprs
+from tile_ir.rewrite import all_effects, map_stmts, replace, stmt_exprs
+from tile_passes.analysis.index_maps import index_map
 from tile_passes.lower.threads.parts import part_of
 from tile_passes.lower.threads.private import row_of_thread
+from tile_passes.lower.threads.spread import meets
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from tile_ir.opdef import Body, Stmt
+    from tile_passes.analysis.index_maps import IndexMap
 
-__all__ = ["accesses", "axes_of", "demoted", "homeless"]
+__all__ = ["accesses", "axes_of", "demoted", "held_by_digits", "homeless"]
 
 Axes = tuple[int | None, ...]
 
@@ -71,7 +75,10 @@ def _scan(
         if isinstance(s, View):
             found.update((s.buffer.name, s.source))
         for name, indices in accesses(s):
-            if _is_fragment(name, buffers) and not _held(name, indices, loop, buffers):
+            if _is_fragment(name, buffers) and not (
+                _held(name, indices, loop, buffers)
+                or held_by_digits(name, indices, loop, buffers) is not None
+            ):
                 found.add(name)
         for region in _regions(s):
             name = region.buffer
@@ -93,6 +100,23 @@ def _held(
         return False
     buffer = buffers[name]
     return axes_of(indices, buffer, loop) is not None or row_of_thread(indices, buffer, loop)
+
+
+def held_by_digits(
+    name: str, indices: tuple[Expr, ...], loop: Parallel | None, buffers: Mapping[str, Buffer]
+) -> IndexMap | None:
+    """How the indices of an element that the loop only reads are put together, if the thread that
+    reads it has it by the layouts that were chosen."""
+    if loop is None or loop.layout is None or name in _written(loop):
+        return None
+    through = index_map(indices, loop)
+    return through if through and meets(loop.layout, buffers[name].layout, through) else None
+
+
+def _written(loop: Parallel) -> frozenset[str]:
+    return frozenset(
+        e.buffer for e in all_effects(loop.body) if e.access & (Access.WRITE | Access.UPDATE)
+    )
 
 
 def _regions(s: Stmt) -> Iterator[Region]:

@@ -18,7 +18,7 @@ from tile_ir.ops import Alloc, Atomic, CallExtern, Claim, For, Let, Parallel, Pr
 from tile_ir.rewrite import all_effects, map_bodies, replace, walk
 from tile_passes.lower.threads.addresses import ZERO, flattened
 from tile_passes.lower.threads.context import declared, guarded
-from tile_passes.lower.threads.demote import Axes, accesses, axes_of
+from tile_passes.lower.threads.demote import Axes, accesses, axes_of, held_by_digits
 from tile_passes.lower.threads.moves import move
 from tile_passes.lower.threads.owners import Owner, index_of, owner
 from tile_passes.lower.threads.pieces import Items, Piece
@@ -28,6 +28,7 @@ from tile_passes.lower.threads.spread import (
     dealt,
     fits_threads,
     register,
+    register_through,
     relabel,
     replicated,
 )
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
     from tile_ir.core import Buffer
     from tile_ir.layout import FragmentLayout
     from tile_ir.opdef import Body, Stmt
+    from tile_passes.analysis.index_maps import IndexMap
     from tile_passes.lower.threads.context import ThreadContext
     from tile_passes.lower.threads.spread import Spread
 
@@ -145,7 +147,7 @@ def lower_parallel(s: Stmt, cx: ThreadContext) -> Items:
     if not all(isinstance(e, Const) for e in s.extents):
         return (Piece(_strided(s, cx)),)
     extents = [int(e.value) for e in s.extents]  # type: ignore[attr-defined]  # just checked
-    touched, rows = _fragments(s, cx)
+    touched, digits, rows = _fragments(s, cx)
     private = _fills_private(s, cx)
     layout = replicated(extents, cx.threads) if private else _layout(s, extents, touched, cx)
     over = cx.spread(layout, extents)
@@ -160,6 +162,10 @@ def lower_parallel(s: Stmt, cx: ThreadContext) -> Items:
             strangers[name] = None
         else:
             held[name, indices] = at
+    for (name, indices), through in digits.items():
+        at = register_through(cx.layout(cx.buffers[name]), over, through)
+        assert at is not None  # else it was moved to shared memory
+        held[name, indices] = at
     before, stages, after = _staged(s, list(strangers), cx)
     held = {key: at for key, at in held.items() if key[0] not in stages}
     rewrite = Elements(
@@ -237,13 +243,18 @@ def _must_run_once(
     return any(cx.buffers[name].scope in _OUTSIDE_REGISTERS for name in both)
 
 
+Element = tuple[str, tuple[Expr, ...]]
+"""An element as it is written: buffer and indices."""
+
+
 def _fragments(
     s: Parallel, cx: ThreadContext
-) -> tuple[dict[tuple[str, tuple[Expr, ...]], Axes], frozenset[tuple[str, tuple[Expr, ...]]]]:
-    """The elements of fragments that iterations touch with their axes, and those that are in arrays
-    of the thread's own."""
-    found: dict[tuple[str, tuple[Expr, ...]], Axes] = {}
-    rows: set[tuple[str, tuple[Expr, ...]]] = set()
+) -> tuple[dict[Element, Axes], dict[Element, IndexMap], frozenset[Element]]:
+    """The elements of fragments that iterations touch with their axes, those whose indices are put
+    together from digits, and those that are in arrays of the thread's own."""
+    found: dict[Element, Axes] = {}
+    digits: dict[Element, IndexMap] = {}
+    rows: set[Element] = set()
     for t in walk(s.body):
         for name, indices in accesses(t):
             buffer = cx.buffers.get(name)
@@ -252,10 +263,14 @@ def _fragments(
             axes = axes_of(indices, buffer, s)
             if axes is not None:
                 found[name, indices] = axes
+                continue
+            through = held_by_digits(name, indices, s, cx.buffers)
+            if through is not None:
+                digits[name, indices] = through
             else:
                 assert row_of_thread(indices, buffer, s)  # others were moved to shared memory
                 rows.add((name, indices))
-    return found, frozenset(rows)
+    return found, digits, frozenset(rows)
 
 
 def _written(s: Parallel) -> frozenset[str]:

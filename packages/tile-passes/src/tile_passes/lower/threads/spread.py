@@ -25,6 +25,7 @@ from tile_ir.layout import (
 )
 from tile_ir.ops import For, If
 from tile_ir.types import i32
+from tile_passes.analysis.index_maps import seen_through, sub_digits
 from tile_passes.lower.threads.addresses import ZERO, digit
 
 if TYPE_CHECKING:
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
     from tile_ir.diag import Span
     from tile_ir.layout import Layout
     from tile_ir.opdef import Body
+    from tile_passes.analysis.index_maps import IndexMap
     from tile_passes.naming import Names
 
 __all__ = [
@@ -41,13 +43,17 @@ __all__ = [
     "dealt",
     "fits_threads",
     "loops",
+    "meets",
     "over_box",
     "register",
+    "register_through",
     "relabel",
     "replicated",
 ]
 
 ONE = b.const(1, i32)
+_WITHOUT_EXCHANGE = ("identity", "rename")
+"""The conversions for which no value leaves its thread."""
 
 
 def box_axes(rank: int) -> tuple[str, ...]:
@@ -242,10 +248,52 @@ def register(held: FragmentLayout, over: Spread, axes: Sequence[int | None]) -> 
         if loop.digit.axis is not None and names.get(loop.digit.axis) is not None:
             mine.append((loop.var, place, loop.digit.extent))
             place *= loop.digit.extent
+    return _register(held, wanted, mine)
+
+
+def register_through(held: FragmentLayout, over: Spread, through: IndexMap) -> Expr | None:
+    """The same for an element whose indices are put together from digits of the box's axes."""
+    names = box_axes(len(held.outputs))
+    held = relabel(held, dict(zip(held.outputs, names, strict=True)), names)
+    wanted = seen_through(over.layout, through)
+    if wanted is None:
+        return None
+    mine, place = [], 1
+    for loop in over.loops:
+        if loop.digit.axis is None:
+            continue
+        inside = 1
+        for part in sub_digits(loop.digit, int(loop.digit.axis[1:]), through) or ():
+            above = inside * part.extent
+            if part.axis is not None:
+                extent = None if above == loop.digit.extent else part.extent
+                mine.append((digit(loop.var, inside, extent), place, part.extent))
+                place *= part.extent
+            inside = above
+    return _register(held, wanted, mine)
+
+
+def meets(layout: Layout | None, held: Layout | None, through: IndexMap) -> bool:
+    """Whether threads that run iterations as `layout` have the elements that they read, in
+    registers whose numbers are known."""
+    known = [part for part in (layout, held) if isinstance(part, FragmentLayout)]
+    if len(known) < 2:
+        return False
+    threads = max(extent_of((*part.thread, *part.group)) for part in known)
+    runs, has = (over_box(part, threads) for part in known)
+    wanted = None if runs is None else seen_through(runs, through)
+    if wanted is None or has is None:
+        return False
+    return conversion(has, wanted).kind in _WITHOUT_EXCHANGE
+
+
+def _register(
+    held: FragmentLayout, wanted: FragmentLayout, mine: Sequence[tuple[Expr, int, int]]
+) -> Expr | None:
     if wanted.thread == held.thread and wanted.value == held.value:
         return _sum(mine)
     found = conversion(held, wanted)
-    if found.kind not in ("identity", "rename") or found.source is None:
+    if found.kind not in _WITHOUT_EXCHANGE or found.source is None:
         return None
     total: Expr = ZERO
     for at, d in zip(places(found.source.value), found.source.value, strict=True):
