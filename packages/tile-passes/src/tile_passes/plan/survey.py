@@ -151,6 +151,8 @@ class _Scan:
         self.products: list[Product] = []
         self.loops: list[tuple[Path, For]] = []
         self.stable = self._stable(body)
+        self.found_out: set[Var] = set()
+        """Variables whose values are read from memory that the kernel writes."""
         self.visit(body, (), None, True)
 
     def _stable(self, body: Body) -> frozenset[str]:
@@ -163,7 +165,11 @@ class _Scan:
         return frozenset(n for n, b in self.buffers.items() if b.scope == "global") - written
 
     def scalar(self, stmt: Stmt) -> bool:
-        return all(x.buffer in self.stable for e in stmt_exprs(stmt) for x in loads(e))
+        """Whether a thread that runs ahead knows what a statement depends on."""
+        return all(
+            all(x.buffer in self.stable for x in loads(e)) and not free_vars(e) & self.found_out
+            for e in stmt_exprs(stmt)
+        )
 
     def visit(self, body: Body, at: Path, loop: Path | None, scalar: bool) -> None:
         """Collect the findings of a body; `loop` is its loop when pipelined, `scalar` whether its
@@ -173,6 +179,8 @@ class _Scan:
         for i, stmt in enumerate(body):
             path = (*at, i)
             self._note(stmt, path)
+            if isinstance(stmt, Let) and not self.scalar(stmt):
+                self.found_out.add(stmt.var)
             if isinstance(stmt, Copy) and not early:
                 self.pending.append((path, stmt, loop, scalar and self.scalar(stmt)))
             if isinstance(stmt, AtomicTile) and not early:
