@@ -17,8 +17,73 @@ import tile_frontend as tile
 import tile_frontend.language as T
 
 
+@T.macro
+def weigh(score, weight, out, top, total, scale, first, length):
+    """Weights of a step's keys, the `first` of which is that many into its sequence; what was added
+    up so far is scaled to the new maximum."""
+    rows, step = score.shape
+    before, alpha, row = (T.alloc_fragment((rows,), T.float32) for _ in range(3))
+    for i, j in T.Parallel(rows, step):
+        seen = first + j < length
+        score[i, j] = T.if_then_else(seen, score[i, j] * scale, -T.infinity(T.float32))
+    T.copy(top, before)
+    T.reduce_max(score, top, dim=1, clear=False)
+    for i in T.Parallel(rows):
+        alpha[i] = T.exp2(before[i] - top[i])
+    for i, j in T.Parallel(rows, step):
+        score[i, j] = T.exp2(score[i, j] - top[i])
+    T.reduce_sum(score, row, dim=1)
+    for i in T.Parallel(rows):
+        total[i] = total[i] * alpha[i] + row[i]
+    for i, d in T.Parallel(*out.shape):
+        out[i, d] *= alpha[i]
+    T.copy(score, weight)
+
+
+@T.macro
+def finish(out, top, total, group, O, partial, lse, b, g, part):
+    """What the `group` query heads of key head `g` have: the result, or a part of it with the
+    logarithm of its sum."""
+    rows, dim = out.shape
+    for i, d in T.Parallel(rows, dim):
+        out[i, d] /= T.max(total[i], 1e-30)
+    if partial.shape[2] == 1:
+        for i, d in T.Parallel(rows, dim):
+            if i < group:
+                O[b, g * group + i, d] = out[i, d]
+    else:
+        for i, d in T.Parallel(rows, dim):
+            if i < group:
+                partial[b, g * group + i, part, d] = out[i, d]
+        for i in T.Parallel(rows):
+            if i < group:
+                lse[b, g * group + i, part] = top[i] + T.log2(T.max(total[i], 1e-30))
+
+
+@T.macro
+def combine(partial, lse, O, threads):
+    """The parts' outputs, each by its share of the weights."""
+    B, heads, splits, dim = partial.shape
+    with T.Kernel(heads, B, threads=threads) as (h, b):
+        T.annotate_dependent_launch()
+        o = T.alloc_fragment((splits, dim), T.float32)
+        share = T.alloc_fragment((splits,), T.float32)
+        top, total = (T.alloc_fragment((1,), T.float32) for _ in range(2))
+        sum_of = T.alloc_fragment((dim,), T.float32)
+        T.copy(lse[b, h, 0], share)
+        T.copy(partial[b, h, 0, 0], o)
+        T.reduce_max(share, top, dim=0)
+        for s in T.Parallel(splits):
+            share[s] = T.exp2(share[s] - top[0])
+        T.reduce_sum(share, total, dim=0)
+        for s, d in T.Parallel(splits, dim):
+            o[s, d] *= share[s] / total[0]
+        T.reduce_sum(o, sum_of, dim=0)
+        T.copy(sum_of, O[b, h, 0])
+
+
 @tile.jit
-def flash_decoding(  # noqa: C901 -- loops over elements are steps, not branches
+def flash_decoding(
     Q,
     K,
     V,
@@ -60,8 +125,7 @@ def flash_decoding(  # noqa: C901 -- loops over elements are steps, not branches
         score = T.alloc_fragment((rows, step), T.float32)
         weight = T.alloc_fragment((rows, step), dtype)
         out = T.alloc_fragment((rows, dim), T.float32)
-        top, before = (T.alloc_fragment((rows,), T.float32) for _ in range(2))
-        alpha, row, total = (T.alloc_fragment((rows,), T.float32) for _ in range(3))
+        top, total = (T.alloc_fragment((rows,), T.float32) for _ in range(2))
         T.copy(Q[b, g * group, 0], Q_s)
         T.clear(out)
         T.clear(total)
@@ -72,54 +136,13 @@ def flash_decoding(  # noqa: C901 -- loops over elements are steps, not branches
             where, at = table[b, n // per_page], n % per_page * step
             T.copy(K[where, at : at + step, g, :], K_s)
             T.gemm(Q_s, K_s, score, transpose_B=True, clear_accum=True)
-            for i, j in T.Parallel(rows, step):
-                seen = n * step + j < lengths[b]
-                score[i, j] = T.if_then_else(seen, score[i, j] * scale, -T.infinity(T.float32))
-            T.copy(top, before)
-            T.reduce_max(score, top, dim=1, clear=False)
-            for i in T.Parallel(rows):
-                alpha[i] = T.exp2(before[i] - top[i])
-            for i, j in T.Parallel(rows, step):
-                score[i, j] = T.exp2(score[i, j] - top[i])
-            T.reduce_sum(score, row, dim=1)
-            for i in T.Parallel(rows):
-                total[i] = total[i] * alpha[i] + row[i]
-            for i, d in T.Parallel(rows, dim):
-                out[i, d] *= alpha[i]
-            T.copy(score, weight)
+            weigh(score, weight, out, top, total, scale, n * step, lengths[b])
             T.copy(V[where, at : at + step, g, :], V_s)
             T.gemm(weight, V_s, out)
-        for i, d in T.Parallel(rows, dim):
-            out[i, d] /= T.max(total[i], 1e-30)
-        if splits == 1:
-            for i, d in T.Parallel(rows, dim):
-                if i < group:
-                    O[b, g * group + i, d] = out[i, d]
-        else:
-            for i, d in T.Parallel(rows, dim):
-                if i < group:
-                    partial[b, g * group + i, part, d] = out[i, d]
-            for i in T.Parallel(rows):
-                if i < group:
-                    lse[b, g * group + i, part] = top[i] + T.log2(T.max(total[i], 1e-30))
+        finish(out, top, total, group, O, partial, lse, b, g, part)
     if splits == 1:
         return O
-    with T.Kernel(heads, B, threads=threads) as (h, b):
-        T.annotate_dependent_launch()
-        o = T.alloc_fragment((splits, dim), T.float32)
-        share = T.alloc_fragment((splits,), T.float32)
-        top, total = (T.alloc_fragment((1,), T.float32) for _ in range(2))
-        sum_of = T.alloc_fragment((dim,), T.float32)
-        T.copy(lse[b, h, 0], share)
-        T.copy(partial[b, h, 0, 0], o)
-        T.reduce_max(share, top, dim=0)
-        for s in T.Parallel(splits):
-            share[s] = T.exp2(share[s] - top[0])
-        T.reduce_sum(share, total, dim=0)
-        for s, d in T.Parallel(splits, dim):
-            o[s, d] *= share[s] / total[0]
-        T.reduce_sum(o, sum_of, dim=0)
-        T.copy(sum_of, O[b, h, 0])
+    combine(partial, lse, O, threads)
     return O
 
 
