@@ -2,14 +2,25 @@
 
 from __future__ import annotations
 
+from math import prod
 from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
+from tile_ir.interp import run
 from tile_ir.ops import Alloc, Sync
 from tile_ir.rewrite import walk
+from tile_ir.testing.specs import toy_spec
 from tile_ir.text import parse_function
+from tile_ir.verify import check
+from tile_passes.base import PassContext, State
+from tile_passes.default import device_pipeline
+from tile_passes.lower.threads.lower_threads import lower_threads
+from tile_passes.manager import run_pipeline
+from tile_passes.pipeline import Pipeline
 
 WORDS = np.arange(8 * 16, dtype=np.int32).reshape(8, 16)
 AGREES = "thread (4:d1*4, 8:d0*1) value (4:d1*1)"
@@ -94,3 +105,63 @@ def test_what_the_loop_writes_at_digits_goes_through_shared_memory(threads: Any)
     low = threads.compare(parse_function(WRITTEN), arguments, passes="bounds")
     scopes = {s.buffer.name: s.buffer.scope for s in walk(low.body) if isinstance(s, Alloc)}
     assert scopes["words"] == "shared"
+
+
+RADICES = (2, 4, 2, 4)
+"""What the columns of a loop count in; 64 together."""
+
+
+@st.composite
+def programs(draw: st.DrawFn) -> str:
+    """A loop over 8 rows and 64 columns that reads words at some of the columns' digits, in any
+    order, and of its own or another row."""
+    order = draw(st.permutations(range(len(RADICES))))
+    kept = order[: draw(st.integers(1, len(RADICES)))]
+    terms, stride = [], 1
+    for digit in kept:
+        place = prod(RADICES[:digit])
+        terms.append(f"j // {place} % {RADICES[digit]} * {stride}")
+        stride *= RADICES[digit]
+    row = draw(st.sampled_from(["i", "i % 4", "i // 2", "i // 4 + i % 4 * 2"]))
+    runs = draw(st.permutations(range(len(RADICES))))
+    threads, values, places = [], [], [prod(RADICES[:d]) for d in range(len(RADICES))]
+    for n, digit in enumerate(runs):
+        part = f"{RADICES[digit]}:d1*{places[digit]}"
+        (threads if n < 2 else values).append(part)
+    rows = f"{32 // prod(RADICES[d] for d in runs[:2])}:d0*1"
+    left = 8 * prod(RADICES[d] for d in runs[:2]) // 32
+    values += [f"{left}:d0*{8 // left}"] if left > 1 else []
+    runs_as = f"thread ({', '.join([*threads, rows])}) value ({', '.join(values)}) -> (d0, d1)"
+    return f"""
+func @f(A: global i32[8, {stride}], B: global i32[8, 64]) {{
+  kernel @f threads = (32) {{
+    tiles (b) in (1) {{
+      alloc words: fragment i32[8, {stride}]
+      alloc out: fragment i32[8, 64] layout [{runs_as}]
+      copy A[0 : +8, 0 : +{stride}] -> words[:, :]
+      parallel (i, j) in (8, 64) {{
+        store out[i, j] = words[{row}, {" + ".join(terms)}] * 64 + j
+      }}
+      copy out[:, :] -> B[0 : +8, 0 : +64]
+    }}
+  }}
+}}
+"""
+
+
+@given(programs())
+@settings(max_examples=80, deadline=None, derandomize=True)
+def test_digits_in_any_order_give_the_oracles_values(text: str) -> None:
+    fn = parse_function(text)
+    check(fn)
+    columns = int(fn.params[0].buffer.shape[1].value)  # type: ignore[attr-defined]  # a constant
+    arguments = {
+        "A": np.arange(8 * columns, dtype=np.int32).reshape(8, columns),
+        "B": np.zeros((8, 64), np.int32),
+    }
+    context = PassContext(target=toy_spec("sync"))
+    steps = [s for s in device_pipeline().steps if s.run.phase != "legalize"]
+    made = run_pipeline(Pipeline(tuple(steps)), State(function=fn), context).state.function
+    low = lower_threads(made, toy_spec("sync"))
+    want, got = run(fn, arguments), run(low, arguments, target=toy_spec("sync"))
+    np.testing.assert_array_equal(got["B"], want["B"])
