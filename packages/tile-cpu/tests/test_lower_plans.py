@@ -44,15 +44,44 @@ def test_attention_keeps_keys_and_values():
         ("gemm_nn_f16", "znver4", "outer_f16"),
         ("gemm_bf16_out_bf16", "znver4", "dot_bf16"),
         ("gemm_bf16_out_bf16", "x86-64-v4", "outer_bf16"),
+        ("gemm_bf16_out_bf16", "sapphirerapids", "tiles_bf16"),
         ("gemm_i8", "znver4", "dot_i8_i8"),
+        ("gemm_i8", "sapphirerapids", "tiles_i8_i8"),
         ("gemm_i8", "x86-64-v3", "pairs_i8_i8"),
         ("gemm_fp8_scaled", "znver4", "dot_bf16"),
         ("gemm_fp8_scaled", "x86-64-v4", "outer_bf16"),
+        ("gemm_fp8_scaled", "sapphirerapids", "tiles_bf16"),
     ],
 )
 def test_the_kernel_follows_types_and_machine(name, arch, atom):
     found = decisions(compiled(name, arch=spec.load(arch)))
     assert atom in [v for k, v in found.items() if k.endswith(".atom")]
+
+
+ROWS = """
+func @f(A: global bf16[{rows}, 64], B: global bf16[64, 64], C: global f32[{rows}, 64]) {{
+  kernel @f threads = (1) {{
+    tiles (b) in (1) {{
+      alloc A_s: shared bf16[{rows}, 64]
+      alloc B_s: shared bf16[64, 64]
+      alloc c: fragment f32[{rows}, 64]
+      copy A[0 : +{rows}, 0 : +64] -> A_s[:, :]
+      copy B[0 : +64, 0 : +64] -> B_s[:, :]
+      fill c[:, :], 0.0
+      gemm A_s[:, :], B_s[:, :] -> c[:, :]
+      copy c[:, :] -> C[0 : +{rows}, 0 : +64]
+    }}
+  }}
+}}
+"""
+
+
+@pytest.mark.parametrize(("rows", "atom"), [(1, "dot_bf16"), (2, "tiles_bf16"), (16, "tiles_bf16")])
+def test_a_unit_of_tiles_multiplies_all_of_its_rows(rows, atom):
+    """16 of them, and is 16 times as fast as a vector unit: one row is not worth it."""
+    made = compile_function(parse_function(ROWS.format(rows=rows)), spec.load("sapphirerapids"))
+    assert decisions(made)["f.gemm:c.atom"] == atom
+    assert ("cleanup(tile_amx_release)" in made.source) == (atom == "tiles_bf16")
 
 
 def test_the_log_names_what_was_rejected():

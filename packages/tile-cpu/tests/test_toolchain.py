@@ -231,6 +231,7 @@ def test_descriptions_are_complete():
         "aarch64",
         "apple-m1",
         "neoverse-v1",
+        "sapphirerapids",
         "x86-64-v2",
         "x86-64-v3",
         "x86-64-v4",
@@ -265,6 +266,15 @@ def test_features_are_read_from_cpuinfo(tmp_path):
     assert host.host_features(str(x86)) == {"fpu", "sse4_2", "avx2"}
     assert host.host_features(str(arm)) == {"fp", "asimd", "asimddp"}
     assert host.host_features(str(tmp_path / "none")) == frozenset()
+
+
+@pytest.mark.parametrize("allowed", [True, False])
+def test_tiles_are_used_where_the_system_hands_them_out(monkeypatch, allowed):
+    needs = {arch: frozenset(spec.load(arch).toolchain.host_features) for arch in spec.names()}
+    monkeypatch.setattr(host, "_may_use_tiles", lambda: allowed)
+    found = host.best_arch(host.allowed_features(needs["sapphirerapids"]), needs)
+    assert found == ("sapphirerapids" if allowed else "znver4")
+    assert host.allowed_features(needs["znver4"]) == needs["znver4"]  # not asked without them
 
 
 def test_the_architecture_can_be_forced(monkeypatch):

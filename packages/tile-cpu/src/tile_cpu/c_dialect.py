@@ -261,6 +261,14 @@ def _convert(a: DType, to: DType, text: str) -> str:
         return text
     if a.lanes == 1:
         return f"({_c_type(to)}){text}"
+    if a.bits == 16 and to.bits == 32:
+        text = f"tile_widen_{a.name}({text})"
+        # Both signs fit in i32, which every machine makes floats of.
+        return (
+            _to_lanes(f"({i32.with_lanes(a.lanes).name}){text}", to)
+            if to.is_float
+            else f"(({to.name}){text})"
+        )
     if to.is_float and a.is_int and a.bits < 32:
         # Compilers widen and convert whole vectors, but some go from bytes to floats lane by lane.
         text = _to_lanes(text, i32.with_lanes(a.lanes))

@@ -10,13 +10,14 @@ from typing import TYPE_CHECKING
 from tile_cpu.ahead import Ahead, blocks_ahead
 from tile_cpu.intrinsics.atoms import atom_needs, atom_source
 from tile_cpu.intrinsics.steps import step_of
+from tile_cpu.intrinsics.tile_units import TILE_ROWS
 from tile_cpu.packing import Packing, packed_operands
 from tile_ir import build as b
 from tile_ir.diag import InternalError
 from tile_ir.expr import Const, Expr
 from tile_ir.layout import TileLayout
 from tile_ir.ops import Atom, Copy
-from tile_ir.rewrite import declared
+from tile_ir.rewrite import declared, walk
 from tile_passes.emit.addresses import element_strides
 from tile_passes.lower.context import is_unit
 
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from tile_cpu.intrinsics.steps import Step
     from tile_ir.core import Buffer, Function, Region
     from tile_ir.opdef import Stmt
+    from tile_ir.ops import Kernel
     from tile_ir.target import MatrixAtom, TargetSpec
     from tile_passes.emit import StmtPrinter
     from tile_passes.emit.cfamily import Rule
@@ -52,6 +54,15 @@ class MatrixPrinter:
     def rules(self) -> dict[type[Stmt], Rule]:
         """The rules to add to those of the other statements."""
         return {Atom: self.atom, Copy: self.pack}
+
+    def opening(self, kernel: Kernel) -> tuple[str, ...]:
+        """What a job begins with: registers of tiles get their shape, and are left when the job
+        returns, wherever that is."""
+        atoms = (self.spec.matrix[s.name] for s in walk(kernel.body) if isinstance(s, Atom))
+        if not any(step_of(atom, self.spec.features).instruction for atom in atoms):
+            return ()
+        leave = "__attribute__((cleanup(tile_amx_release)))"
+        return (f"int32_t matrix_rows {leave} = tile_amx_rows({TILE_ROWS});",)
 
     def element_type(self, buffer: Buffer) -> str | None:
         """The C type of the units of a packed buffer; None for other buffers."""

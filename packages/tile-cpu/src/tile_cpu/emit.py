@@ -38,7 +38,10 @@ if TYPE_CHECKING:
 __all__ = ["Source", "emit_function", "emit_functions"]
 
 RUNTIME_NAMES = frozenset(
-    {"args", "context", "ctx", "job", "more", "njobs", "rt", "scratch", "worker", "workspace"}
+    {
+        *("args", "context", "ctx", "job", "matrix_rows", "more", "njobs", "rt", "scratch"),
+        *("worker", "workspace"),
+    }
 )
 """What the emitted functions call their own parameters."""
 
@@ -74,7 +77,8 @@ def emit_functions(
         streams = Streams.of(fn, spec)
         for kernel in walk(fn.body):
             if isinstance(kernel, Kernel):
-                print_job(printer, kernel, job_stem(fn, kernel), streams.of_kernel(kernel))
+                past, opening = streams.of_kernel(kernel), matrix.opening(kernel)
+                print_job(printer, kernel, job_stem(fn, kernel), past, opening)
         print_entry(printer, fn, c_name(fn.name))
         kernels |= matrix.kernels
         needs |= matrix.needs

@@ -14,7 +14,7 @@ from tile_ir.rewrite import walk
 from tile_passes.emit import StmtPrinter, c_name
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from tile_ir.core import Buffer, Function
     from tile_ir.expr import Expr
@@ -52,9 +52,15 @@ def job_stem(fn: Function, kernel: Kernel) -> str:
     return c_name(own)
 
 
-def print_job(p: StmtPrinter, kernel: Kernel, name: str, past: Mapping[str, Expr]) -> None:
+def print_job(
+    p: StmtPrinter,
+    kernel: Kernel,
+    name: str,
+    past: Mapping[str, Expr],
+    opening: Sequence[str] = (),
+) -> None:
     """Print a kernel's context structure and job function; their names begin with `name`. `past`:
-    the tensors that are written past the caches, and when."""
+    the tensors that are written past the caches, and when. `opening`: lines that come first."""
     fields = captured(p.exprs, kernel)
     with p.out.block(f"struct {name}_ctx", "};"):
         p.out.line("const struct tile_rt *rt;")
@@ -64,6 +70,8 @@ def print_job(p: StmtPrinter, kernel: Kernel, name: str, past: Mapping[str, Expr
     p.out.forget_place()
     head = f"static void {name}_job(void *context, int64_t job, int32_t worker, char *scratch)"
     with p.out.block(head):
+        for line in opening:
+            p.out.line(line)
         p.out.line(f"const struct {name}_ctx *ctx = context;")
         if needs_runtime(kernel):
             p.out.line("const struct tile_rt *const rt = ctx->rt;")

@@ -39,7 +39,9 @@ from typing import TYPE_CHECKING
 
 from tile_cpu.ahead import UNIT_BYTES
 from tile_cpu.intrinsics.steps import Step, step_of
+from tile_cpu.intrinsics.tile_units import tile_unit_needs, tile_unit_source
 from tile_cpu.prelude.vocabulary import UNIT_GROUPS
+from tile_ir.diag import InternalError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -87,6 +89,8 @@ def pack_names(atom: MatrixAtom, spec: TargetSpec) -> dict[str, str]:
 def atom_needs(atom: MatrixAtom, spec: TargetSpec) -> set[str]:
     """Names of the prelude that the text of `atom_source` uses."""
     step, n = step_of(atom, spec.features), atom_lanes(atom, spec)
+    if step.instruction:
+        return tile_unit_needs(step)
     vectors = {f"{unit}x{n}" for unit in (step.a_unit, step.b_unit, step.sum_type)}
     functions = {f"tile_{verb}_{step.sum_type}x{n}" for verb in ("load", "store")}
     call, _, rest = step.expression.format(c="", x="", y="", n=n).partition("(")
@@ -126,6 +130,10 @@ def atom_source(
     """
     step, lanes = step_of(atom, spec.features), atom_lanes(atom, spec)
     stem = name or atom.name
+    if step.instruction:
+        if a_step not in (None, 1):
+            raise InternalError("E9001", f"{atom.name} reads rows of A, not columns")
+        return tile_unit_source(stem, atom, step, a_row, ahead)
     kernel = _Kernel(stem, step, lanes, atom.m, atom.n, a_row, a_step or atom.m, ahead)
     parts = [*(kernel.rows(r) for r in kernel.row_counts()), kernel.edges()]
     parts += [kernel.column_bias(), kernel.tile_in_parts()] if step.bias else [kernel.tile()]

@@ -3,7 +3,7 @@
 A micro-kernel adds outer products: a unit of A, broadcast, times a vector of units of B. With f32
 and f64 a unit is one number. Where the CPU multiplies short vectors of narrow types (bf16 pairs,
 byte quads) a unit is such a vector, the operands are packed in those units, and nothing else
-changes.
+changes. Where it multiplies whole tiles of such units, so do the kernels (`tile_units`).
 """
 
 from __future__ import annotations
@@ -26,14 +26,16 @@ class Step:
 
     `expression` has the holes `c` (accumulator), `x` (broadcast unit of A), `y` (vector of B) and
     `n` (lanes). With `bias` the units of A are unsigned with 128 added, and the kernel takes 128
-    times the column sums of B away again.
+    times the column sums of B away again. With `instruction` there is no expression: it multiplies
+    tiles of 16 units instead of vectors.
     """
 
     a_unit: str
     b_unit: str
     sum_type: str
-    expression: str
+    expression: str = ""
     bias: bool = False
+    instruction: str = ""
 
     @property
     def group(self) -> int:
@@ -81,6 +83,20 @@ STEPS: dict[tuple[str, str, str, int], Step] = {
         expression="tile_dot_quad_x{n}({c}, {x}, {y})",
         bias=True,
     ),
+    # Tiles of 16 units along k. The letters in front of the last say which operand has a sign.
+    ("bf16", "bf16", "f32", 32): Step(
+        a_unit="pair", b_unit="pair", sum_type="f32", instruction="tdpbf16ps"
+    ),
+    **{
+        (a, b, "i32", 64): Step(
+            a_unit="quad",
+            b_unit="quad",
+            sum_type="i32",
+            instruction=f"tdpb{a.replace('i', 's')[0]}{b.replace('i', 's')[0]}d",
+        )
+        for a in BYTES
+        for b in BYTES
+    },
 }
 """(type of A, type of B, type of the sum, k of the atom) -> its step on machines with wide
 vectors."""

@@ -10,6 +10,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from tile_cpu.intrinsics.steps import step_of
+from tile_cpu.intrinsics.tile_units import TILE_ROWS
 from tile_ir.expr import Const
 from tile_ir.ops import Gemm, Kernel
 from tile_ir.rewrite import declared, walk
@@ -83,23 +85,27 @@ class _Choice:
         volume = self._volume(s)
         loops = Candidate(LOOPS, volume / LOOP_RATE, "plain vector loops")
         a, b, c = (self.buffers[r.buffer].dtype for r in (s.a, s.b, s.c))
-        found = [self._cost(atom, volume, s) for atom in self._atoms(a, b, c)]
+        found = [self._cost(atom, volume, s) for atom in self._atoms(a, b, c, s)]
         found.sort(key=lambda x: (x.cost or 0.0, str(x.value)))
         if found and _are_dots(s) and (found[0].cost or 0.0) > volume / LOOP_RATE:
             return [loops, *found]
         return [*found, loops]
 
-    def _atoms(self, a: DType, b: DType, c: DType) -> list[MatrixAtom]:
+    def _atoms(self, a: DType, b: DType, c: DType, s: Gemm) -> list[MatrixAtom]:
+        major = "mn" if s.transpose_a else "k"
         for x, y in operand_types(a, b, c):
-            found = self.spec.atoms(x.name, y.name, c.name)
+            found = [t for t in self.spec.atoms(x.name, y.name, c.name) if major in t.a.majors]
             if found:
-                return list(found)
+                return found
         return []
 
     def _cost(self, atom: MatrixAtom, volume: float, s: Gemm) -> Candidate:
-        """A block of fewer columns than the atom's costs as much as a whole one."""
-        columns = _extent(s.c.ranges[-1].extent)
+        """A block of fewer columns than the atom's costs as much as a whole one; rows of tiles are
+        what a kernel of tiles has at least."""
+        rows, columns = (_extent(r.extent) for r in s.c.ranges[-2:])
         volume *= -(-columns // atom.n) * atom.n / columns
+        if step_of(atom, self.spec.features).instruction:
+            volume *= -(-rows // TILE_ROWS) * TILE_ROWS / rows
         return Candidate(atom.name, 2 * volume / atom.rate, f"{atom.m}x{atom.n} block in registers")
 
     def _volume(self, s: Gemm) -> float:

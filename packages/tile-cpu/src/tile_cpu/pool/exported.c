@@ -34,6 +34,8 @@ static void tile_read_features(void) {
 static int32_t tile_machine_has(const char *const *names) {
   static pthread_once_t once = PTHREAD_ONCE_INIT;
   pthread_once(&once, tile_read_features);
+  for (int i = 0; names[i]; i++)
+    if (!strcmp(names[i], "amx_tile") && ask_for_tiles()) return 0;
   for (; *names && tile_features[0]; names++) {
     char word[64];
     snprintf(word, sizeof word, " %s ", *names);

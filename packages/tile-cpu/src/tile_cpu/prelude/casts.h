@@ -1,3 +1,49 @@
+/* 16-bit integers as 32-bit ones: one instruction. gcc 12 widens the halves of a vector, each by
+ * itself, and joins them: four, and two loads where the vector comes from memory. */
+TILE_FN u32xN tile_widen_u16xN(u16xN v) { return __builtin_convertvector(v, u32xN); }
+
+TILE_FN i32xN tile_widen_i16xN(i16xN v) { return __builtin_convertvector(v, i32xN); }
+
+TILE_FN u32x16 tile_widen_u16x16(u16x16 v) {
+#if defined(__AVX512F__) && !defined(__clang__)
+  u32x16 wide;
+  __asm__("vpmovzxwd %1, %0" : "=v"(wide) : "vm"(v));
+  return wide;
+#else
+  return __builtin_convertvector(v, u32x16);
+#endif
+}
+
+TILE_FN i32x16 tile_widen_i16x16(i16x16 v) {
+#if defined(__AVX512F__) && !defined(__clang__)
+  i32x16 wide;
+  __asm__("vpmovsxwd %1, %0" : "=v"(wide) : "vm"(v));
+  return wide;
+#else
+  return __builtin_convertvector(v, i32x16);
+#endif
+}
+
+TILE_FN u32x8 tile_widen_u16x8(u16x8 v) {
+#if defined(__AVX2__) && !defined(__clang__)
+  u32x8 wide;
+  __asm__("vpmovzxwd %1, %0" : "=x"(wide) : "xm"(v));
+  return wide;
+#else
+  return __builtin_convertvector(v, u32x8);
+#endif
+}
+
+TILE_FN i32x8 tile_widen_i16x8(i16x8 v) {
+#if defined(__AVX2__) && !defined(__clang__)
+  i32x8 wide;
+  __asm__("vpmovsxwd %1, %0" : "=x"(wide) : "xm"(v));
+  return wide;
+#else
+  return __builtin_convertvector(v, i32x8);
+#endif
+}
+
 /* Integers to floats: rounded once by the conversion itself. */
 TILE_FN f32xN tile_INT_to_f32xN(INTxN v) { return __builtin_convertvector(v, f32xN); }
 

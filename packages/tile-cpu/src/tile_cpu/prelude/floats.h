@@ -29,9 +29,7 @@ TILE_FN FTxN tile_f32_to_FTxN(f32xN v) {
 /* Elements that are f32 already. */
 TILE_FN f32xN tile_f32_to_f32xN(f32xN v) { return v; }
 
-TILE_FN f32xN tile_bf16_to_f32xN(bf16xN v) {
-  return (f32xN)(__builtin_convertvector(v, u32xN) << 16);
-}
+TILE_FN f32xN tile_bf16_to_f32xN(bf16xN v) { return (f32xN)(tile_widen_u16xN(v) << 16); }
 
 /* Subnormals of f32 and bf16 are the same numbers, so rounding needs no second case. */
 TILE_FN bf16xN tile_f32_to_bf16xN(f32xN v) {

@@ -73,7 +73,7 @@ TILE_FN squadxN tile_along_DT_squadxN(const DT_t *p) {
 }
 
 /* The bf16 bits of a value, in the low half of a 32-bit lane. */
-TILE_FN u32xN tile_bf16_bits_bf16_u32xN(bf16xN v) { return __builtin_convertvector(v, u32xN); }
+TILE_FN u32xN tile_bf16_bits_bf16_u32xN(bf16xN v) { return tile_widen_u16xN(v); }
 
 /* Exact for the types of at most 8 bits: they have fewer mantissa bits and exponents in range. */
 TILE_FN u32xN tile_bf16_bits_DT_u32xN(DTxN v) { return (u32xN)tile_DT_to_f32xN(v) >> 16; }

@@ -17,10 +17,14 @@ from tile_cpu import knobs, spec
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-__all__ = ["best_arch", "host_arch", "host_features"]
+__all__ = ["allowed_features", "best_arch", "host_arch", "host_features"]
 
 MAC = {"arm64": "apple-m1", "x86_64": "x86-64-v3"}
 """Kind of Mac -> its description; every Mac of the second kind that still gets updates has AVX2."""
+
+ASK_FOR_TILES = (158, 0x1023, 18)
+"""Linux on x86-64: arch_prctl, ARCH_REQ_XCOMP_PERM, the state of tile registers. The answer holds
+for the process and its threads."""
 
 
 @cache
@@ -58,13 +62,29 @@ def _needed(text: str) -> frozenset[str]:
     return frozenset(found[1].replace(",", " ").split()) if found else frozenset()
 
 
+def allowed_features(features: frozenset[str]) -> frozenset[str]:
+    """The features that this process may use: Linux hands out registers of tiles (AMX) to those who
+    ask, and may refuse."""
+    if "amx_tile" in features and not _may_use_tiles():
+        return frozenset(f for f in features if not f.startswith("amx_"))
+    return features
+
+
+@cache
+def _may_use_tiles() -> bool:
+    import ctypes  # only where there are such registers
+
+    call = getattr(ctypes.CDLL(None), "syscall", None)
+    return call is not None and call(*ASK_FOR_TILES) == 0
+
+
 @cache
 def _found_arch() -> str:
     machine = platform.machine()
     if platform.system() == "Darwin":
         return MAC.get(machine, "apple-m1")
     base = "aarch64" if machine.lower() in ("aarch64", "arm64") else "x86-64-v2"
-    return best_arch(host_features(), _needs()) or base
+    return best_arch(allowed_features(host_features()), _needs()) or base
 
 
 def host_arch() -> str:
