@@ -16,7 +16,7 @@
 #define tile_amx_multiply(instruction, sums, a, b) \
   __asm__ volatile(#instruction " %%tmm" #b ", %%tmm" #a ", %%tmm" #sums : :)
 
-/* How many rows the tiles of sums and of A have from now on; all tiles become zero. It takes 200
+/* How many rows the tiles of sums and of A have from now on; all tiles become zero. It takes 180
  * cycles, hence once for a job, and for rows at an edge. Returns what `tile_amx_release` takes. */
 TILE_FN int32_t tile_amx_rows(int32_t rows) {
   struct { uint8_t palette, start, none[14]; uint16_t bytes[16]; uint8_t rows[16]; } shape = {
